@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config: the configuration of a process, read once and again at SIGHUP.
+ *
+ * One JSON file, then the environment over it. The file is the first of: the path given with --config,
+ * $LANDFALL_CONFIG, ./landfall.json, /etc/landfall/landfall.json; one of the first two that does not exist is an error,
+ * none of the last two means defaults. Unknown fields are errors, "$comment" is allowed everywhere. Relative paths in
+ * the file are seen from the file's folder.
+ *
+ * CONFIG_SETTINGS is the one list of simple settings: fields of struct config, JSON paths, environment variables,
+ * defaults, limits, and what `doctor` prints come from it. Channels are kept as JSON for platforms/, which knows what
+ * stands in them. Passwords come from redis.password_file or LANDFALL_REDIS_PASSWORD (which wins), never from the URL,
+ * and are never printed.
+ */
+#ifndef RUNTIME_CONFIG_H
+#define RUNTIME_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "runtime/errbuf.h"
+#include "runtime/secret.h"
+
+#define CONFIG_FILE_MAX_BYTES (16 * 1024 * 1024)
+
+/* TEXT(field, path, variable, default, pattern, help): char *; pattern names a check in config.c
+ * NUMBER(field, path, variable, default, min, max, help): int64_t
+ * CHOICE(field, path, variable, default, "word|word", help): int, the index of the word */
+#define CONFIG_SETTINGS(TEXT, NUMBER, CHOICE)                                                                          \
+    TEXT(environment, "environment", "LANDFALL_ENVIRONMENT", "production", NAME,                                       \
+         "Name of this fleet's world; must be the one written in its Redis")                                           \
+    TEXT(redis_url, "redis.url", "LANDFALL_REDIS_URL", "redis://127.0.0.1:6379/0", ANY,                                \
+         "redis://[user@]host[:port][/db] or unix:///path[?db=N]")                                                     \
+    TEXT(redis_password_file, "redis.password_file", "LANDFALL_REDIS_PASSWORD_FILE", "", PATH,                         \
+         "File that holds the Redis password")                                                                         \
+    TEXT(redis_prefix, "redis.prefix", "LANDFALL_REDIS_PREFIX", "lf", NAME, "First part of every key")                 \
+    NUMBER(redis_round_limit_ms, "redis.round_limit_ms", "LANDFALL_REDIS_ROUND_LIMIT_MS", 5000, 3000, 60000,           \
+           "Time limit of one round trip")                                                                             \
+    NUMBER(partition, "partition", "LANDFALL_PARTITION", 0, 0, 1023, "The partition that this process serves")         \
+    NUMBER(partitions, "partitions", "LANDFALL_PARTITIONS", 1, 1, 1024, "How many partitions the fleet has")           \
+    NUMBER(worker_slots, "worker.slots", "LANDFALL_WORKER_SLOTS", 64, 1, 1024, "Deliveries in flight at once")         \
+    NUMBER(worker_max_in_flight_per_channel, "worker.max_in_flight_per_channel",                                       \
+           "LANDFALL_WORKER_MAX_IN_FLIGHT_PER_CHANNEL", 0, 0, 1024,                                                    \
+           "Slots that one channel may hold; 0 = a quarter of the slots, at least 1")                                  \
+    NUMBER(worker_grace_ms, "worker.grace_ms", "LANDFALL_WORKER_GRACE_MS", 10000, 0, 600000,                           \
+           "How long transfers may finish after SIGTERM")                                                              \
+    TEXT(worker_name, "worker.name", "LANDFALL_WORKER_NAME", "", OPTIONAL_NAME,                                        \
+         "Name in leases and heartbeats; empty = host name and a random part")                                         \
+    NUMBER(delivery_max_attempts, "delivery.max_attempts", "LANDFALL_DELIVERY_MAX_ATTEMPTS", 5, 1, 20,                 \
+           "Attempts before a delivery is held for a person")                                                          \
+    NUMBER(delivery_backoff_base_ms, "delivery.backoff_base_ms", "LANDFALL_DELIVERY_BACKOFF_BASE_MS", 5000, 100,       \
+           3600000, "First wait after a failed attempt; doubles")                                                      \
+    NUMBER(delivery_backoff_cap_ms, "delivery.backoff_cap_ms", "LANDFALL_DELIVERY_BACKOFF_CAP_MS", 3600000, 100,       \
+           86400000, "Longest wait between two attempts")                                                              \
+    NUMBER(delivery_give_up_after_ms, "delivery.give_up_after_ms", "LANDFALL_DELIVERY_GIVE_UP_AFTER_MS", 604800000,    \
+           60000, 31536000000, "How long evidence is looked for before an uncertain delivery is held")                 \
+    CHOICE(delivery_on_absent, "delivery.on_absent", "LANDFALL_DELIVERY_ON_ABSENT", CONFIG_ON_ABSENT_RETRY,            \
+           "retry|hold", "What follows a proof that a delivery did not happen")                                        \
+    NUMBER(delivery_max_age_ms, "delivery.max_age_ms", "LANDFALL_DELIVERY_MAX_AGE_MS", 0, 0, 31536000000,              \
+           "Older deliveries are held instead of sent; 0 = no limit")                                                  \
+    NUMBER(retention_rejected_request_ms, "retention.rejected_request_ms", "LANDFALL_RETENTION_REJECTED_REQUEST_MS",   \
+           604800000, 0, 31536000000, "How long a rejected delivery's content is kept for a retry")                    \
+    NUMBER(retention_outcomes_entries, "retention.outcomes_entries", "LANDFALL_RETENTION_OUTCOMES_ENTRIES", 100000,    \
+           100, 100000000, "Length of the outcomes stream")                                                            \
+    TEXT(metrics_listen, "metrics.listen", "LANDFALL_METRICS_LISTEN", "", ANY,                                         \
+         "Address of /metrics, /live and /ready, such as 127.0.0.1:9464; empty = none")                                \
+    CHOICE(log_level, "log.level", "LANDFALL_LOG_LEVEL", 1, "debug|info|warn|error|fatal",                             \
+           "Least severity that is logged")                                                                            \
+    CHOICE(log_format, "log.format", "LANDFALL_LOG_FORMAT", 0, "logfmt|json", "Form of a log line")
+
+enum config_on_absent { CONFIG_ON_ABSENT_RETRY, CONFIG_ON_ABSENT_HOLD };
+
+enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT };
+
+/* Where Redis is: redis.url in parts. */
+struct config_redis {
+    char *unix_path; /* NULL: host and port */
+    char *host;
+    int port;
+    char *user; /* NULL: the default user */
+    int db;
+};
+
+#define CONFIG_TEXT_FIELD(field, path, variable, fallback, pattern, help)    char *field;
+#define CONFIG_NUMBER_FIELD(field, path, variable, fallback, min, max, help) int64_t field;
+#define CONFIG_CHOICE_FIELD(field, path, variable, fallback, words, help)    int field;
+#define CONFIG_COUNT(...)                                                    +1
+
+enum { CONFIG_SETTING_COUNT = 0 CONFIG_SETTINGS(CONFIG_COUNT, CONFIG_COUNT, CONFIG_COUNT) };
+
+struct config {
+    char *path; /* the file; NULL if there was none */
+    CONFIG_SETTINGS(CONFIG_TEXT_FIELD, CONFIG_NUMBER_FIELD, CONFIG_CHOICE_FIELD)
+    enum config_source sources[CONFIG_SETTING_COUNT]; /* in the order of the table */
+    struct config_redis redis;
+    struct secret *redis_password; /* NULL: none */
+    char **descriptor_dirs;        /* in the order of search: as configured or "descriptors" beside the file, then the
+                                      installed ones */
+    size_t descriptor_dir_count;
+    json_t *channels; /* object: "platform/account" to an object; never NULL; the strings in it are not checked here */
+};
+
+/* Read file and environment. explicit_path: what --config said, or NULL. On success *config is the caller's
+ * (config_free). err names the file with line and column, or with the JSON path of the field, or the variable, and what
+ * is allowed there. */
+MUSTCHECK bool config_load(const char *explicit_path, struct config **config, struct errbuf *err);
+void config_free(struct config **config);
+
+/* worker.max_in_flight_per_channel with its 0 worked out. */
+int64_t config_channel_slots(const struct config *config);
+
+/* What is in force and where it came from, one setting per line. Never a secret. */
+void config_print(const struct config *config, FILE *out);
+
+/* The table for those who list it (help, docs, the schema's test): entry i, 0 .. CONFIG_SETTING_COUNT - 1. */
+enum config_kind { CONFIG_KIND_TEXT, CONFIG_KIND_NUMBER, CONFIG_KIND_CHOICE };
+
+struct config_setting {
+    const char *path;     /* "redis.url" */
+    const char *variable; /* "LANDFALL_REDIS_URL" */
+    enum config_kind kind;
+    size_t offset;                   /* of the field in struct config */
+    const char *text;                /* TEXT: the default. CHOICE: the words, with | between them */
+    int64_t fallback;                /* NUMBER, CHOICE: the default */
+    int64_t min, max;                /* NUMBER */
+    bool (*check)(const char *text); /* TEXT */
+    const char *help;
+};
+
+const struct config_setting *config_setting(size_t i);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The attempts of a delivery that may have committed.
+ *
+ * In the row they are one string, `1 3 9f2c01d45e6a7b80`: the attempt's number, or, for an attempt that the ledger had forgotten, its token. An attempt
+ * leaves the list by its own proven outcome; all leave it by a proven absence. */
+#ifndef LANDFALL_CORE_DOUBT_H
+#define LANDFALL_CORE_DOUBT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DOUBT_TOKEN_MAX 31
+#define DOUBT_ENTRIES_MAX 32 /* more than max_attempts allows; a row beyond it is unreadable and waits for a person */
+#define DOUBT_TEXT_MAX (DOUBT_ENTRIES_MAX * (DOUBT_TOKEN_MAX + 1))
+
+struct doubt {
+    int count;
+    char entry[DOUBT_ENTRIES_MAX][DOUBT_TOKEN_MAX + 1];
+};
+
+/* Reads the row's string; false if it is not such a list. NULL and "" are the empty list. */
+bool doubt_parse(const char *text, struct doubt *out);
+/* Writes the row's string. */
+void doubt_format(const struct doubt *d, char out[DOUBT_TEXT_MAX]);
+
+bool doubt_has(const struct doubt *d, const char *entry);
+bool doubt_has_attempt(const struct doubt *d, int attempt);
+/* Adding what is there already, or to a full list, changes nothing. */
+void doubt_add(struct doubt *d, const char *entry);
+void doubt_add_attempt(struct doubt *d, int attempt);
+void doubt_remove(struct doubt *d, const char *entry);
+
+#endif

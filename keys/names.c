@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Redis key names and the spread of channels over partitions; see names.h. */
+#include "keys/names.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *word;
+    bool has_suffix;
+} kinds[NAMES_KIND_COUNT] = {
+#define X(symbol, word, suffix) [NAMES_##symbol] = {word, sizeof(suffix) > 1},
+    NAMES_TABLE(X)
+#undef X
+};
+
+bool names_init(struct names *names, const char *prefix, unsigned partition, char err[KEYS_ERR_BYTES])
+{
+    char quoted[KEYS_QUOTE_BYTES];
+    size_t len = strspn(prefix, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+
+    if (prefix[len] || len == 0 || len >= NAMES_PREFIX_BYTES || prefix[0] < 'a')
+        return keys_fail(err, "Redis key prefix %s must be 1 to %d of a-z, 0-9, _ and -, beginning with a letter",
+                         keys_quote(prefix, strlen(prefix), quoted), NAMES_PREFIX_BYTES - 1);
+    if (partition >= NAMES_PARTITIONS_MAX)
+        return keys_fail(err, "partition %u does not exist; the highest is %d", partition, NAMES_PARTITIONS_MAX - 1);
+    memcpy(names->prefix, prefix, len + 1);
+    names->partition = partition;
+    return true;
+}
+
+size_t names_key(const struct names *names, enum names_kind kind, const char *suffix, char *out, size_t out_size)
+{
+    KEYS_REQUIRE(kind < NAMES_KIND_COUNT);
+    KEYS_REQUIRE(kinds[kind].has_suffix == (suffix && *suffix));
+
+    int len = snprintf(out, out_size, "%s:{%u}:%s%s%s", names->prefix, names->partition, kinds[kind].word,
+                       suffix ? ":" : "", suffix ? suffix : "");
+    KEYS_REQUIRE(len > 0 && (size_t)len < out_size);
+    return (size_t)len;
+}
+
+const char *names_word(enum names_kind kind)
+{
+    KEYS_REQUIRE(kind < NAMES_KIND_COUNT);
+    return kinds[kind].word;
+}
+
+/* CRC-16/XMODEM: polynomial 0x1021, start 0, no reflection (appendix A of the Redis Cluster specification). */
+static uint16_t crc16(const char *text)
+{
+    uint16_t crc = 0;
+
+    for (; *text; text++) {
+        crc ^= (uint16_t)((unsigned char)*text << 8);
+        for (int bit = 0; bit < 8; bit++)
+            crc = (uint16_t)(crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1);
+    }
+    return crc;
+}
+
+unsigned names_partition(const char *channel, unsigned partition_count)
+{
+    KEYS_REQUIRE(partition_count > 0);
+    return crc16(channel) % NAMES_PARTITIONS_MAX % partition_count;
+}

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""The rules about includes fail on a tree that breaks them."""
+import pytest
+
+from lint import includes
+
+
+def test_a_good_tree_passes(tree):
+    assert includes.check(tree.top) == []
+
+
+@pytest.mark.parametrize("path, header, words", [
+    ("keys/keys.h", '"core/core.h"', "keys/ may not include core/core.h"),
+    ("keys/keys.h", '"runtime/log.h"', "keys/ may not include runtime/log.h"),
+    ("core/core.c", '"runtime/log.h"', "core/ may not include runtime/log.h"),
+    ("core/core.c", "<runtime/log.h>", "core/ may not include runtime/log.h"),
+    ("core/core.c", "<sys/socket.h>", "core/ may not include sys/socket.h"),
+    ("core/core.c", "<time.h>", "core/ may not include time.h"),
+    ("core/core.c", "<curl/curl.h>", "only platforms/transfer"),
+    ("core/core.c", "<hiredis/hiredis.h>", "only ledger/"),
+    ("ledger/link.c", '"platforms/channel.h"', "ledger/ may not include platforms/channel.h"),
+    ("platforms/transfer.c", '"ledger/link.h"', "platforms/ may not include ledger/link.h"),
+    ("platforms/transfer.c", "<jq.h>", "libjq has a cage"),
+    ("runtime/log.h", '"core/core.h"', "runtime/ may not include core/core.h"),
+    ("worker/send.c", '"reconciler/walk.h"', "worker/ may not include reconciler/walk.h"),
+    ("worker/send.c", "<hiredis/async.h>", "only ledger/"),
+    ("reconciler/main.c", '"worker/round.h"', "reconciler/ may not include worker/round.h"),
+    ("reconciler/main.c", '"platforms/send.h"', "a write request is sent in one place"),
+    ("reconciler/main.c", '"platforms/verdict.h"', "the write half"),
+    ("cli/main.c", '"platforms/request.h"', "the write half"),
+    ("cli/main.c", '"main.h"', "from the top of the tree"),
+    ("cli/main.c", '"../worker/round.h"', "from the top of the tree"),
+])
+def test_a_forbidden_include_is_found(tree, expect, path, header, words):
+    line = (tree.top / path).read_text().count("\n") + 1
+    tree.include(path, header)
+    expect(includes.check(tree.top), path, line, words)
+
+
+def test_only_send_c_may_include_the_write_transfer(tree, expect):
+    tree.write("worker/attempt.c", '#include "platforms/send.h"\n')
+    expect(includes.check(tree.top), "worker/attempt.c", 1, "a write request is sent in one place")
+    tree.write("worker/attempt.c", '# include "platforms/verdict.h"\n')
+    assert includes.check(tree.top) == []

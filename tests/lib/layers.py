@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT
+"""The layers that tests/run runs, one after the other, and the count over all of them.
+
+A layer is a list of commands; each leaves a JUnit file that is counted (C tests by their cmocka functions). A command
+that crashes, runs out of time or leaves processes behind is a failure of its own. Files of slow Python layers run two at
+a time; each file is its own pytest, so they share nothing.
+"""
+import concurrent.futures
+import ctypes
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib.tree import BUILD, PRESET, TOP  # noqa: E402
+
+COMMAND_LIMIT_S = 540
+PR_SET_CHILD_SUBREAPER = 36
+
+# name -> (kind, what). The first group runs by default, the second with `all`; what has no tests yet is passed over.
+DEFAULT_LAYERS = {
+    "unit": ("ctest", ["--exclude-regex", "golden"]),
+    "golden": ("ctest", ["--tests-regex", "golden"]),
+    "lint": ("lint", "house"),
+    "scripts": ("pytest", "scripts"),
+    "simulator": ("pytest", "platform_sim"),
+    "integration": ("pytest", "integration"),
+}
+MORE_LAYERS = {
+    "sim": ("pytest", "sim"),
+    "scenario": ("pytest", "scenario"),
+    "peers": ("pytest", "peers"),
+    "fuzz": ("pytest", "fuzz"),
+    "compose": ("pytest", "compose"),
+    "bench": ("pytest", "bench"),
+}
+LAYERS = {**DEFAULT_LAYERS, **MORE_LAYERS}
+
+
+class Count:
+    def __init__(self, passed=0, failed=0, skipped=0):
+        self.passed, self.failed, self.skipped = passed, failed, skipped
+
+    def __add__(self, other):
+        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self):
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def run(argv, env=None, capture=False):
+    """Runs a command to its end and returns (exit code, output or None); out of time, its process group is killed.
+
+    The output goes through a file, not a pipe: a process that is left behind cannot keep us waiting for the pipe's end."""
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen(argv, cwd=TOP, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
+                                 stdout=out if capture else None, stderr=subprocess.STDOUT if capture else None,
+                                 start_new_session=True)
+        try:
+            code = child.wait(COMMAND_LIMIT_S)
+        except BaseException as error:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            code = f"no end after {COMMAND_LIMIT_S} s"
+        out.seek(0)
+        return code, out.read().decode("utf-8", "replace") if capture else None
+
+
+def count_cmocka(output):
+    """Counts the functions of one cmocka program from what it printed; None if it printed nothing of the kind."""
+    started = len(re.findall(r"^\[ RUN      \] ", output, re.M))
+    passed = len(re.findall(r"^\[       OK \] ", output, re.M))
+    # A skipped or failed function is reported at its end and listed once more below; what did not end has failed, too.
+    skipped = len(set(re.findall(r"^\[  SKIPPED \] (?!\d+ test)(?!.*listed below)(.+)$", output, re.M)))
+    return Count(passed, started - passed - skipped, skipped) if started else None
+
+
+def count_junit(path, cmocka=False):
+    """Counts a JUnit file. A test case that failed counts at least one failure, whatever its program printed."""
+    total = Count()
+    for case in xml.etree.ElementTree.parse(path).iter("testcase"):
+        failed = case.get("status") == "fail" or any(case.find(tag) is not None for tag in ("failure", "error"))
+        skipped = case.get("status") in ("disabled", "notrun") or case.find("skipped") is not None
+        count = count_cmocka(case.findtext("system-out") or "") if cmocka and not skipped else None
+        if count is None:
+            count = Count(failed=1) if failed else Count(skipped=1) if skipped else Count(passed=1)
+        elif failed and not count.failed:
+            count.failed = 1
+        total += count
+    return total
+
+
+def judge(what, code, junit, good_codes, cmocka=False):
+    """The count of one command: its JUnit file, and one more failure if the command's end says what the file does not."""
+    try:
+        count = count_junit(junit, cmocka)
+    except (OSError, xml.etree.ElementTree.ParseError) as error:
+        print(f"{what}: no readable result ({error}), exit {code}", flush=True)
+        return Count(failed=1)
+    if code not in good_codes and not count.failed:
+        print(f"{what}: ended with {code}", flush=True)
+        count.failed += 1
+    return count
+
+
+def run_ctest(name, selection, scratch):
+    if not os.path.exists(os.path.join(BUILD, "CTestTestfile.cmake")):
+        return Count()
+    junit = os.path.join(scratch, f"{name}.xml")
+    code, _ = run(["ctest", "--test-dir", BUILD, "--output-on-failure", "--no-tests=ignore", "--parallel", "2",
+                   "--timeout", "120", "--test-output-size-passed", "1000000", "--test-output-size-failed", "1000000",
+                   "--output-junit", junit, *selection])
+    return judge(name, code, junit, (0,), cmocka=True)
+
+
+def run_pytest_file(path, scratch):
+    """One test file in its own pytest, with its own folder for temporary files; the output comes in one piece."""
+    name = os.path.relpath(path, os.path.join(TOP, "tests")).replace(os.sep, ".")
+    junit = os.path.join(scratch, f"{name}.xml")
+    started = time.monotonic()
+    code, output = run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--durations=3",
+                        "--durations-min=2", "--basetemp", os.path.join(scratch, f"{name}.tmp"), "--junitxml", junit, path],
+                       env={"PYTHONDONTWRITEBYTECODE": "1"}, capture=True)
+    print(f"--- {name} ({time.monotonic() - started:.1f} s)\n{output}", end="", flush=True)
+    # 5: the file has no tests in it (yet).
+    return Count() if code == 5 else judge(name, code, junit, (0,))
+
+
+def run_pytest(name, folder, scratch):
+    files = sorted(glob.glob(os.path.join(TOP, "tests", folder, "**", "test_*.py"), recursive=True))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return sum(pool.map(lambda path: run_pytest_file(path, scratch), files), Count())
+
+
+def run_lint(name, folder, scratch):
+    """The rules on this tree, one test each, and then the tests of the rules."""
+    code, _ = run([sys.executable, os.path.join("tests", "lint", "run"), "--junit", os.path.join(scratch, "lint.xml")])
+    return judge(name, code, os.path.join(scratch, "lint.xml"), (0,)) + run_pytest(name, folder, scratch)
+
+
+KINDS = {"ctest": run_ctest, "pytest": run_pytest, "lint": run_lint}
+
+
+def build():
+    """Configures and builds the preset; the count is empty if that went well."""
+    for argv in (["cmake", "--preset", PRESET], ["cmake", "--build", "--preset", PRESET]):
+        code, output = run(argv, capture=True)
+        if code != 0:
+            print(output)
+            print(f"{' '.join(argv)}: exit {code}", flush=True)
+            return Count(failed=1)
+    return Count()
+
+
+def descendants():
+    """Ids of all processes below this one. As the subreaper we are also the parent of those whose parent has gone."""
+    children = {}
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(stat, encoding="utf-8", errors="replace") as stream:
+                pid, rest = stream.read().split(" (", 1)
+        except OSError:
+            continue
+        state, parent = rest.rsplit(") ", 1)[1].split()[:2]
+        if state != "Z":
+            children.setdefault(int(parent), []).append(int(pid))
+    found, queue = [], [os.getpid()]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def end_leftovers(name):
+    """Kills what the layer left running; leaving something is a failure."""
+    left = descendants()
+    for pid in left:
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as stream:
+                words = stream.read().replace(b"\0", b" ").decode("utf-8", "replace")
+            print(f"{name}: left running: {pid} {words[:200]}", flush=True)
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                break
+        except ChildProcessError:
+            break
+    return Count(failed=1) if left else Count()
+
+
+def run_layer(name, scratch):
+    kind, what = LAYERS[name]
+    print(f"=== {name}", flush=True)
+    started = time.monotonic()
+    try:
+        count = KINDS[kind](name, what, scratch)
+    except Exception as error:  # a broken layer must not hide the others' results
+        print(f"{name}: {type(error).__name__}: {error}", flush=True)
+        count = Count(failed=1)
+    count += end_leftovers(name)
+    print(f"=== {name}: {count} in {time.monotonic() - started:.0f} s", flush=True)
+    return count
+
+
+def main(args):
+    names = list(LAYERS) if args == ["all"] else args or list(DEFAULT_LAYERS)
+    unknown = [name for name in names if name not in LAYERS]
+    if unknown:
+        print(f"tests/run: no layer {', '.join(unknown)}; there are: all {' '.join(LAYERS)}", file=sys.stderr)
+        return 2
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    scratch = tempfile.mkdtemp(prefix="landfall-tests-")
+    try:
+        total = build()
+        if not total.failed:
+            total = sum((run_layer(name, scratch) for name in names), Count())
+    finally:
+        end_leftovers("tests/run")
+        shutil.rmtree(scratch, ignore_errors=True)
+    print(total, flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

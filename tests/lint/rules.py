@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""The tables of the rules. A rule is changed here, with its reason, and nowhere else."""
+
+# Dependencies point one way. A folder may include what stands in its row; everything not named is forbidden.
+MAY_INCLUDE = {
+    "runtime": {"runtime"},
+    "keys": {"keys"},
+    "core": {"core", "keys"},
+    "ledger": {"ledger", "core", "keys", "runtime"},
+    "platforms": {"platforms", "core", "keys", "runtime"},
+    "worker": {"worker", "ledger", "platforms", "core", "keys", "runtime"},
+    "reconciler": {"reconciler", "ledger", "platforms", "core", "keys", "runtime"},
+    "cli": {"cli", "ledger", "platforms", "core", "keys", "runtime"},
+}
+
+# Headers that only some files may include: (pattern of the header, pattern of the files that may, why).
+ONLY_IN = [
+    (r"hiredis/.*|hiredis\.h|async\.h", r"ledger/.*", "everything Redis is behind ledger/"),
+    (r"curl/.*", r"platforms/transfer\.c", "one place knows how a transfer fails"),
+    (r"jq\.h|jv\.h", r"platforms/program\.c", "libjq has a cage, one file"),
+    (r"microhttpd\.h", r"runtime/.*", "the metrics endpoint is the only server"),
+    (r"platforms/send\.h|platforms/write\.h", r"worker/send\.c|platforms/(send|write)\.[ch]",
+     "a write request is sent in one place"),
+    (r"platforms/(request|limits|verdict)\.h", r"(worker|platforms)/.*|cli/(submit|platform)\w*\.c",
+     "the write half of a platform; who only reads cannot reach it"),
+]
+
+# keys/ and core/ decide and compute: no network, no clock, no process, no other library than what computes.
+PURE_FOLDERS = ("keys", "core")
+PURE_MAY_NOT_INCLUDE = r"sys/.*|netinet/.*|arpa/.*|netdb\.h|poll\.h|time\.h|signal\.h|unistd\.h|fcntl\.h|pthread\.h|threads\.h"
+PURE_MAY_NOT_CALL = (r"curl_.*|redis.*|socket|connect|accept4?|bind|listen|send|sendto|sendmsg|recv|recvfrom|recvmsg|poll|"
+                     r"epoll_.*|select|time|clock|clock_gettime|gettimeofday|timespec_get|nanosleep|usleep|sleep|fork|"
+                     r"execv.*|open|open64|read|write|getenv|random|rand|getrandom|randombytes.*|MHD_.*|jq_.*")
+
+# Libraries, as `lib<name>.a` in the build, and the programs that must not carry a symbol of them.
+NOT_LINKED = [
+    ("landfall_platforms_write", ("landfall-reconciler", "landfall"), "only the worker can send a write request"),
+]
+PURE_LIBRARIES = ("landfall_keys", "landfall_core")
+
+# Removing this object from this library must break the link of this program.
+NEEDED = [
+    ("landfall_core", "delivery.c.o", "landfall-worker", "what may happen to a delivery is decided in core/delivery.c alone"),
+]
+
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+COMPLEXITY_MAX = 15
+SIZED = (".c", ".h", ".py", ".lua")
+
+# function -> what is used in its place
+BANNED = {
+    "sprintf": "snprintf", "vsprintf": "vsnprintf", "strcpy": "memcpy or a bounded buffer", "stpcpy": "a bounded buffer",
+    "strcat": "a bounded buffer", "strncat": "a bounded buffer", "strncpy": "memcpy or a bounded buffer",
+    "strtok": "strcspn or strsep", "atoi": "strtol with its checks", "atol": "strtol with its checks",
+    "atoll": "strtoll with its checks", "atof": "strtod with its checks", "gets": "fgets", "localtime": "gmtime_r",
+    "localtime_r": "gmtime_r", "system": "posix_spawn", "popen": "posix_spawn",
+}
+
+SPDX_FILES = (".c", ".h", ".py", ".lua", ".sh", ".cmake", "CMakeLists.txt")
+
+# Platforms whose name is also a word of the trade, so that C code may use it.
+PLATFORM_NAMES_ALLOWED = {"webhook": "Standard Webhooks signatures are a kind of authentication"}
+
+# Text that no file may hold: (pattern, what is wrong). The files of this folder hold the patterns and are passed over.
+FORBIDDEN_TEXT = [
+    (r"(?<![\w.])/(?:home|root|work|Users)/\w[\w.-]*", "a path of one machine"),
+    (r"\b(?:deb\.example\.io|ftp\.example\.io|pypi\.exa|registry\.npmxx\.exa|proxy\.golanx\.exa|crates\.xx|rubygems\.exa|"
+     r"registry-1\.dockex\.xx)\b", "the address of a package registry; the system's own settings name it"),
+    (r"-----BEGIN [A-Z ]*PRIVATE KEY-----", "a private key"),
+    (r"\bAKIA[0-9A-Z]{16}\b|\bghp_[A-Za-z0-9]{36}\b|\bgithub_pat_\w{40,}|\bxox[abprs]-[0-9A-Za-z-]{20,}|"
+     r"\bsk_live_[0-9A-Za-z]{20,}", "what looks like a real credential"),
+    (r"(?i)\bissue #?\d+\b", "the number of an issue; say what it is about"),
+    (r"\b(?:TODO|FIXME|XXX)\b", "work left undone; do it, or say in the docs that it is not there"),
+]

@@ -123,16 +123,18 @@ def run_ctest(name, selection, scratch):
 
 
 def run_pytest_file(path, scratch):
-    """One test file in its own pytest, with its own folder for temporary files; the output comes in one piece."""
+    """One test file in its own pytest, with its own folder for temporary files; printed if there is more to say than the count."""
     name = os.path.relpath(path, os.path.join(TOP, "tests")).replace(os.sep, ".")
     junit = os.path.join(scratch, f"{name}.xml")
     started = time.monotonic()
-    code, output = run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--durations=3",
-                        "--durations-min=2", "--basetemp", os.path.join(scratch, f"{name}.tmp"), "--junitxml", junit, path],
+    code, output = run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-qq", "-rs", "--junitxml", junit,
+                        "--basetemp", os.path.join(scratch, f"{name}.tmp"), path],
                        env={"PYTHONDONTWRITEBYTECODE": "1"}, capture=True)
-    print(f"--- {name} ({time.monotonic() - started:.1f} s)\n{output}", end="", flush=True)
     # 5: the file has no tests in it (yet).
-    return Count() if code == 5 else judge(name, code, junit, (0,))
+    count = Count() if code == 5 else judge(name, code, junit, (0,))
+    more = output if count.failed or count.skipped else ""
+    print(f"--- {name}: {count} in {time.monotonic() - started:.1f} s\n{more}", end="", flush=True)
+    return count
 
 
 def run_pytest(name, folder, scratch):

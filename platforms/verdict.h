@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * verdict: what became of an attempt.
+ *
+ * The one function that turns the facts of a transfer into an outcome: first how far the transfer got, then the
+ * descriptor's `accept` rules, then an error surface that states its own commit state, then the table of statuses in
+ * docs/contract.md. The transfer's own end is looked at before the status, always: a status without a complete answer
+ * proves nothing. Whatever is not named is unknown. It remembers nothing, sends nothing and decides nothing about the
+ * delivery: core/delivery.c does, with the event that is named here.
+ */
+#ifndef LANDFALL_PLATFORMS_VERDICT_H
+#define LANDFALL_PLATFORMS_VERDICT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/delivery.h"
+#include "core/reason.h"
+
+struct channel;        /* platforms/channel.h */
+struct answer;         /* platforms/answer.h */
+struct transfer_facts; /* platforms/transfer.h */
+
+#define VERDICT_URL_BYTES    2049
+#define VERDICT_DETAIL_BYTES 512 /* of the answer, the final NUL included */
+
+/* What an attempt was about. Everything is borrowed for the call. */
+struct verdict_context {
+    const json_t *input; /* what the channel's programs see of the delivery (request_input()), without `answer` */
+    int64_t now_ms;      /* Unix time, as good as the caller knows it; used where the answer has no Date */
+    bool session;        /* the request carried a session that can be renewed */
+};
+
+/* An outcome. Strings are never NULL: "" is none. */
+struct outcome {
+    enum delivery_event kind;    /* EV_COMMITTED .. EV_CONFLICT */
+    enum delivery_reason reason; /* RS_NONE: the event's own word */
+    char ext_id[DELIVERY_EXT_ID_MAX + 1];
+    char url[VERDICT_URL_BYTES];
+    char detail[VERDICT_DETAIL_BYTES]; /* the answer's beginning or the transfer's error: printable, secrets masked */
+    int status;                        /* 0: none */
+    int64_t wait_ms;                   /* EV_WAIT, EV_NOT_COMMITTED: as stated by the platform; 0: own backoff */
+    bool session_expired;              /* EV_CREDENTIAL and only the session was refused: log in anew, send once more */
+    bool before_effect; /* EV_REFUSED: the platform refuses so before it does anything, even under an earlier key */
+};
+
+/* Fills *out completely. */
+void verdict(struct channel *channel, const struct transfer_facts *facts, const struct answer *answer,
+             const struct verdict_context *context, struct outcome *out);
+
+#endif

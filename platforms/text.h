@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * text: what platforms count and mark in a text, and the normal form in which two texts are compared.
+ *
+ * Lengths are counted as platforms count them: extended grapheme clusters (UAX 29), code points or UTF-8 bytes; a link
+ * may count as a fixed number. Positions are byte offsets into the exact text that is sent. Nothing here changes a text
+ * that is to be published, and nothing cuts one: what is too long is refused before it is sent.
+ *
+ * The texts are UTF-8. A byte that is not counts as one character of its own.
+ */
+#ifndef LANDFALL_PLATFORMS_TEXT_H
+#define LANDFALL_PLATFORMS_TEXT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/buf.h"
+
+#define TEXT_SPANS_MAX 1000 /* links or tags of one text; what comes after is not looked at */
+
+enum text_unit { TEXT_GRAPHEMES, TEXT_CODE_POINTS, TEXT_BYTES };
+
+/* Bytes start .. end-1 of a text. */
+struct text_span {
+    size_t start;
+    size_t end;
+};
+
+/*
+ * The next link at or after `from`: "http://" or "https://" (ASCII case ignored) not directly behind a letter or digit,
+ * up to white space, a quote, an angle bracket or punctuation that closes a sentence. False: no more.
+ */
+bool text_next_link(const char *text, size_t len, size_t from, struct text_span *link);
+
+/*
+ * The next tag outside of links at or after `from`: "#" and letters, digits, marks or "_", at least one of them no
+ * digit; the span includes the "#". False: no more.
+ */
+bool text_next_tag(const char *text, size_t len, size_t from, struct text_span *tag);
+
+/* Length in units; url_counts > 0: every link counts as that many units, whatever its length. */
+size_t text_count(const char *text, size_t len, enum text_unit unit, size_t url_counts);
+
+/*
+ * What programs see as .text_facts: {"graphemes", "code_points", "bytes", "links": [{"url", "start", "end"}],
+ * "tags": [{"tag", "start", "end"}]}, "tag" without its "#", offsets in bytes. The caller owns the new object.
+ */
+json_t *text_facts_json(const char *text);
+
+/*
+ * Appends the form in which texts are compared: NFC, every run of white space (line ends included) one space, none at
+ * either end, zero-width spaces, soft hyphens and byte order marks left out, bytes that are not UTF-8 as U+FFFD.
+ */
+void text_normalize(const char *text, size_t len, struct buf *out);
+
+/* The same as a new string that the caller frees. */
+char *text_normal(const char *text);
+
+#endif

@@ -25,9 +25,9 @@
 
 #define CONFIG_FILE_MAX_BYTES (16 * 1024 * 1024)
 
-/* TEXT(field, path, variable, default, pattern, help): char *; pattern names a check in config.c
- * NUMBER(field, path, variable, default, min, max, help): int64_t
- * CHOICE(field, path, variable, default, "word|word", help): int, the index of the word */
+/* TEXT(field, path, variable, default, pattern, help): char *; pattern is one of enum config_pattern without its
+ * CONFIG_ NUMBER(field, path, variable, default, min, max, help): int64_t CHOICE(field, path, variable, default,
+ * "word|word", help): int, the index of the word */
 #define CONFIG_SETTINGS(TEXT, NUMBER, CHOICE)                                                                          \
     TEXT(environment, "environment", "LANDFALL_ENVIRONMENT", "production", NAME,                                       \
          "Name of this fleet's world; must be the one written in its Redis")                                           \
@@ -114,18 +114,30 @@ int64_t config_channel_slots(const struct config *config);
 /* What is in force and where it came from, one setting per line. Never a secret. */
 void config_print(const struct config *config, FILE *out);
 
+/* Take redis.url apart; *redis is to be released with config_redis_fini, also after an error. A password in it is
+ * refused, and no part of the URL stands in err. */
+MUSTCHECK bool config_redis_parse(const char *url, struct config_redis *redis, struct errbuf *err);
+void config_redis_fini(struct config_redis *redis);
+
 /* The table for those who list it (help, docs, the schema's test): entry i, 0 .. CONFIG_SETTING_COUNT - 1. */
+enum config_pattern {
+    CONFIG_ANY,
+    CONFIG_NAME,          /* 1 to 64 of letters, digits, . _ - */
+    CONFIG_OPTIONAL_NAME, /* or nothing */
+    CONFIG_PATH,          /* seen from the configuration file's folder */
+};
+
 enum config_kind { CONFIG_KIND_TEXT, CONFIG_KIND_NUMBER, CONFIG_KIND_CHOICE };
 
 struct config_setting {
     const char *path;     /* "redis.url" */
     const char *variable; /* "LANDFALL_REDIS_URL" */
     enum config_kind kind;
-    size_t offset;                   /* of the field in struct config */
-    const char *text;                /* TEXT: the default. CHOICE: the words, with | between them */
-    int64_t fallback;                /* NUMBER, CHOICE: the default */
-    int64_t min, max;                /* NUMBER */
-    bool (*check)(const char *text); /* TEXT */
+    size_t offset;               /* of the field in struct config */
+    const char *text;            /* TEXT: the default. CHOICE: the words, with | between them */
+    int64_t fallback;            /* NUMBER, CHOICE: the default */
+    int64_t min, max;            /* NUMBER */
+    enum config_pattern pattern; /* TEXT */
     const char *help;
 };
 

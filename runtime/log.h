@@ -79,6 +79,20 @@ const char *log_level_name(enum log_level level);
 
 #define LOG_LIMITED_MAX 256
 
+/* For the loop, once in a while: writes the lines that still owe their suppressed=N, so that a burst that ended is not
+ * lost. */
+void log_limited_flush(void);
+
+/* The rule behind it: true = write the line now, with *suppressed lines left out before it. */
+struct log_limit {
+    bool used;
+    enum log_level level;
+    int64_t next_ms;
+    int64_t suppressed;
+};
+
+bool log_limit_pass(struct log_limit *limit, int64_t now_ms, int64_t *suppressed);
+
 /* What the macros call. event is a literal such as "delivery.uncertain". */
 void log_fields(enum log_level level, const char *event, const struct log_field *fields);
 void log_fields_limited(enum log_level level, const char *event, const struct log_field *fields);

@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include "runtime/buf.h"
 
-#define METRICS_SERIES_MAX     20000
-#define METRICS_LABELS_SIZE    512
-#define METRICS_BUCKETS_MAX    24
+#define METRICS_SERIES_MAX  20000
+#define METRICS_LABELS_SIZE 512
+
 #define METRICS_TEXT_MAX_BYTES (32 * 1024 * 1024)
 
 struct metrics;

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+#include "runtime/buf.h"
+#include "runtime/clock.h"
+#include "runtime/secret.h"
+#include "runtime/utf8.h"
+
+#define LINE_MAX_BYTES  (64 * 1024)
+#define VALUE_OUT_BYTES (8 * LOG_VALUE_MAX_BYTES) /* the longest escape of one byte has six, and the mark of a cut */
+
+static const char *const level_names[] = {"debug", "info", "warn", "error", "fatal"};
+
+static struct {
+    enum log_level level;
+    enum log_format format;
+    struct buf line;  /* reused: a log line costs no allocation */
+    struct buf value; /* one escaped value */
+} sink = {.level = LOG_LEVEL_INFO,
+          .format = LOG_FORMAT_LOGFMT,
+          .line = {.max_bytes = LINE_MAX_BYTES},
+          .value = {.max_bytes = VALUE_OUT_BYTES}};
+
+static struct {
+    const char *event;
+    struct log_limit limit;
+} limits[LOG_LIMITED_MAX];
+
+void log_configure(enum log_level level, enum log_format format)
+{
+    sink.level = level;
+    sink.format = format;
+}
+
+bool log_enabled(enum log_level level)
+{
+    return level >= sink.level;
+}
+
+const char *log_level_name(enum log_level level)
+{
+    return level_names[level];
+}
+
+/* Characters that break a line, move a cursor or turn the direction of text: nothing a log should do to its reader. */
+static bool is_unsafe(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || (c >= 0x202A && c <= 0x202E) ||
+           (c >= 0x2066 && c <= 0x2069);
+}
+
+/* Append one character; true if logfmt needs quotes because of it. */
+static bool append_character(struct buf *out, const char *text, size_t len, uint32_t c)
+{
+    static const char names[] = "\"\\\n\r\t";
+    static const char letters[] = "\"\\nrt";
+    const char *name = c != 0 && c < 0x80 ? strchr(names, (int)c) : NULL;
+
+    if (name) {
+        buf_append_format(out, "\\%c", letters[name - names]);
+        return true;
+    }
+    if (is_unsafe(c)) {
+        buf_append_format(out, "\\u%04x", (unsigned)c);
+        return true;
+    }
+    buf_append(out, text, len);
+    return c == ' ' || c == '=';
+}
+
+/* sink.value = text with secrets masked, escaped and cut; true if logfmt needs quotes. */
+static bool escape_value(const char *text, size_t len)
+{
+    struct buf *out = &sink.value;
+    bool quotes = len == 0;
+
+    buf_clear(out);
+    for (size_t i = 0; i < len;) {
+        uint32_t c = 0;
+        if (i >= LOG_VALUE_MAX_BYTES) {
+            buf_append_text(out, "...");
+            break;
+        }
+        size_t hidden = secret_match(text + i, len - i);
+        if (hidden > 0) {
+            buf_append_text(out, "***");
+            i += hidden;
+            continue;
+        }
+        size_t size = utf8_decode(text + i, len - i, &c);
+        if (size == 0) { /* not UTF-8: U+FFFD stands for the byte */
+            buf_append_text(out, "\xEF\xBF\xBD");
+            i++;
+            continue;
+        }
+        quotes |= append_character(out, text + i, size, c);
+        i += size;
+    }
+    return quotes;
+}
+
+static void append_value(const char *key, const char *text, size_t len)
+{
+    bool quotes = escape_value(text, len);
+    if (sink.format == LOG_FORMAT_JSON) {
+        buf_append_format(&sink.line, ",\"%s\":\"%s\"", key, buf_text(&sink.value));
+    } else {
+        const char *quote = quotes ? "\"" : "";
+        buf_append_format(&sink.line, " %s=%s%s%s", key, quote, buf_text(&sink.value), quote);
+    }
+}
+
+static void append_integer(const char *key, int64_t value)
+{
+    if (sink.format == LOG_FORMAT_JSON) {
+        buf_append_format(&sink.line, ",\"%s\":%" PRId64, key, value);
+    } else {
+        buf_append_format(&sink.line, " %s=%" PRId64, key, value);
+    }
+}
+
+static void append_field(const struct log_field *field)
+{
+    if (field->kind == LOG_FIELD_INTEGER) {
+        append_integer(field->key, field->integer);
+    } else if (field->text) {
+        append_value(field->key, field->text, field->len == LOG_TERMINATED ? strlen(field->text) : field->len);
+    }
+}
+
+static void write_line(enum log_level level, const char *event, const struct log_field *fields, int64_t suppressed)
+{
+    char time[CLOCK_RFC3339_SIZE];
+    bool json = sink.format == LOG_FORMAT_JSON;
+    ssize_t written = 0;
+
+    buf_clear(&sink.line);
+    clock_rfc3339(clock_wall_ms(), time);
+    if (json) {
+        buf_append_format(&sink.line, "{\"time\":\"%s\",\"level\":\"%s\",\"event\":\"%s\"", time, level_names[level],
+                          event);
+    } else {
+        buf_append_format(&sink.line, "%s level=%s event=%s", time, level_names[level], event);
+    }
+    for (const struct log_field *field = fields; field->key && sink.line.len < LINE_MAX_BYTES - VALUE_OUT_BYTES - 256;
+         field++) {
+        append_field(field);
+    }
+    if (suppressed > 0) {
+        append_integer("suppressed", suppressed);
+    }
+    buf_append_text(&sink.line, json ? "}\n" : "\n");
+    do {
+        written = write(STDERR_FILENO, sink.line.data, sink.line.len);
+    } while (written < 0 && errno == EINTR);
+}
+
+void log_fields(enum log_level level, const char *event, const struct log_field *fields)
+{
+    if (log_enabled(level)) {
+        write_line(level, event, fields, 0);
+    }
+}
+
+bool log_limit_pass(struct log_limit *limit, int64_t now_ms, int64_t *suppressed)
+{
+    if (limit->used && now_ms < limit->next_ms) {
+        limit->suppressed++;
+        return false;
+    }
+    *suppressed = limit->suppressed;
+    *limit = (struct log_limit){.used = true, .level = limit->level, .next_ms = now_ms + LOG_LIMITED_INTERVAL_MS};
+    return true;
+}
+
+static struct log_limit *limit_of(const char *event)
+{
+    for (size_t i = 0; i < LOG_LIMITED_MAX; i++) {
+        if (!limits[i].event) {
+            limits[i].event = event;
+        }
+        if (strcmp(limits[i].event, event) == 0) {
+            return &limits[i].limit;
+        }
+    }
+    return NULL;
+}
+
+void log_fields_limited(enum log_level level, const char *event, const struct log_field *fields)
+{
+    int64_t suppressed = 0;
+    if (!log_enabled(level)) {
+        return;
+    }
+    struct log_limit *limit = limit_of(event);
+    if (limit) {
+        limit->level = level;
+    }
+    if (!limit || log_limit_pass(limit, clock_boottime_ms(), &suppressed)) {
+        write_line(level, event, fields, suppressed);
+    }
+}
+
+void log_limited_flush(void)
+{
+    static const struct log_field none[] = {LOG_END};
+    int64_t now_ms = clock_boottime_ms();
+
+    for (size_t i = 0; i < LOG_LIMITED_MAX && limits[i].event; i++) {
+        int64_t suppressed = 0;
+        if (limits[i].limit.suppressed > 0 && log_limit_pass(&limits[i].limit, now_ms, &suppressed)) {
+            write_line(limits[i].limit.level, limits[i].event, none, suppressed);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "runtime/die.h"
+
+static void watched(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+}
+
+static void set_pipe_handler(void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGPIPE, &action, NULL) != 0) {
+        die("SIGPIPE cannot be set: %s", strerror(errno));
+    }
+}
+
+int signals_open(void)
+{
+    sigset_t set;
+
+    watched(&set);
+    set_pipe_handler(SIG_IGN);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
+        die("signals cannot be blocked: %s", strerror(errno));
+    }
+    int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd < 0) {
+        die("signals cannot be read from a descriptor: %s", strerror(errno));
+    }
+    return fd;
+}
+
+enum signals_event signals_read(int fd)
+{
+    struct signalfd_siginfo info;
+    ssize_t got = 0;
+
+    do {
+        got = read(fd, &info, sizeof info);
+    } while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof info) {
+        return SIGNALS_NONE;
+    }
+    return info.ssi_signo == SIGHUP ? SIGNALS_RELOAD : SIGNALS_STOP;
+}
+
+void signals_close(int fd)
+{
+    close(fd);
+}
+
+void signals_reset_in_child(void)
+{
+    sigset_t set;
+
+    watched(&set);
+    set_pipe_handler(SIG_DFL);
+    if (sigprocmask(SIG_UNBLOCK, &set, NULL) != 0) {
+        die("signals cannot be unblocked: %s", strerror(errno));
+    }
+}

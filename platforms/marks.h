@@ -25,8 +25,8 @@
 
 #include "runtime/errbuf.h"
 
-#define MARKS_PER_DELIVERY_MAX 64    /* keys and addresses each; a descriptor that gives more is wrong */
-#define MARKS_LINKS_MAX        200   /* addresses of one entry that are looked at */
+#define MARKS_PER_DELIVERY_MAX 64     /* keys and addresses each; a descriptor that gives more is wrong */
+#define MARKS_LINKS_MAX        200    /* addresses of one entry that are looked at */
 #define MARKS_WINDOW_MS        600000 /* how far a platform's clock may be off: text, and times that the server sets */
 
 enum mark_kind { MARK_NONE, MARK_TEXT, MARK_URL, MARK_KEY, MARK_ID }; /* in order of strength */
@@ -41,7 +41,7 @@ struct mark_wanted {
 
 /* What the history says about a delivery. */
 enum mark_result {
-    MARK_UNSEEN,    /* no entry matches; absent if the search was complete and the delivery has marks */
+    MARK_UNSEEN, /* no entry matches; absent if the search was complete and the delivery has marks */
     MARK_FOUND,
     MARK_AMBIGUOUS, /* an entry matches this delivery and another one */
     MARK_NEAR,      /* an entry carries a cut piece of it */
@@ -51,12 +51,12 @@ enum mark_result {
 /* Strings are borrowed from the table and live as long as it does; "" where there is none. */
 struct mark_finding {
     enum mark_result result;
-    enum mark_kind kind;       /* of a found one: by what */
-    const char *id;            /* of a found one: the entry's id and address; of two, the elder's */
+    enum mark_kind kind; /* of a found one: by what */
+    const char *id;      /* of a found one: the entry's id and address; of two, the elder's */
     const char *url;
-    const char *duplicate_id;  /* the other entry's id */
+    const char *duplicate_id; /* the other entry's id */
     const char *duplicate_url;
-    bool changed;              /* both have a text and the entry's is another one: the platform stored something else */
+    bool changed; /* both have a text and the entry's is another one: the platform stored something else */
 };
 
 struct mark_index;
@@ -73,9 +73,9 @@ MUSTCHECK bool mark_index_add(struct mark_index *index, const struct mark_wanted
                               struct errbuf *err);
 
 /*
- * Shows one listed entry, as the listing's `entries` gives it: {id, url, at_ms, urls, keys, html, text, skip}. Addresses
- * are taken from urls, from the links of html and from the links that stand in text. Each entry is shown once. False:
- * it has no id, or a member of another shape; then it was not looked at and the search is not complete.
+ * Shows one listed entry, as the listing's `entries` gives it: {id, url, at_ms, urls, keys, html, text, skip}.
+ * Addresses are taken from urls, from the links of html and from the links that stand in text. Each entry is shown
+ * once. False: it has no id, or a member of another shape; then it was not looked at and the search is not complete.
  */
 MUSTCHECK bool mark_index_show(struct mark_index *index, const json_t *entry);
 

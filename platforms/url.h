@@ -19,7 +19,7 @@
 #include "runtime/buf.h"
 #include "runtime/errbuf.h"
 
-#define URL_MAX_BYTES        8192                    /* a longer one is no address that anybody publishes */
+#define URL_MAX_BYTES        8192                      /* a longer one is no address that anybody publishes */
 #define URL_NORMAL_MAX_BYTES (3 * URL_MAX_BYTES + 512) /* every byte percent-encoded, and a host in punycode */
 
 /*

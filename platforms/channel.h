@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * channel: an account on a platform, as configured: descriptor, settings, credentials, policy.
+ *
+ * channel_set_load() reads the `channels` member of the configuration; errors name the file and the JSON path. A
+ * channel stays as it was read, only its credentials can be read again. The set owns its channels; descriptors belong
+ * to the descriptor set, which must live longer.
+ */
+#ifndef PLATFORMS_CHANNEL_H
+#define PLATFORMS_CHANNEL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "core/delivery.h"
+#include "keys/identity.h"
+#include "platforms/credential.h"
+#include "platforms/descriptor.h"
+#include "runtime/errbuf.h"
+
+struct channel {
+    char name[IDENTITY_CHANNEL_BYTES]; /* "mastodon/brand" */
+    const char *account;               /* behind the slash */
+    struct descriptor *descriptor;
+    json_t *settings; /* object, checked, defaults filled in */
+    char *instance;   /* where the platform is, for the key: an origin in normal form, a URL, or the platform's name */
+    struct credentials credentials;
+    struct delivery_policy policy;
+    int64_t write_limit_ms; /* how long one write may take; with its margins it stays below policy.lease_ms */
+    int64_t spacing_ms;
+    int burst;
+    bool paused;
+    char *text;                   /* the channel's own jq for the text, or NULL */
+    struct program *text_program; /* compiled when first used */
+};
+
+struct channel_set;
+
+/* What a lease must cover besides the write: the round trips and the clocks' difference. */
+#define CHANNEL_LEASE_MARGIN_MS 5000
+
+/* defaults: the fleet's max_attempts, backoff, give_up_after_ms, hold_absent, max_age_ms; the rest comes from
+ * descriptor and channel. config_path: for errors and relative paths, NULL if there is no file. */
+MUSTCHECK bool channel_set_load(const json_t *channels, const char *config_path, struct descriptor_set *descriptors,
+                                const struct delivery_policy *defaults, struct channel_set **out, struct errbuf *err);
+void channel_set_free(struct channel_set **set);
+
+size_t channel_set_count(const struct channel_set *set);
+struct channel *channel_set_at(const struct channel_set *set, size_t i); /* sorted by name */
+
+/* NULL if it is not configured here. */
+struct channel *channel_find(const struct channel_set *set, const char *name);
+
+/* What a program gets to see of a delivery. NULL and 0 where it is not known. All borrowed. */
+struct channel_facts {
+    const json_t *item;
+    const char *text;         /* what channel_text() gave */
+    const json_t *text_facts; /* what text.h says about it */
+    const char *key;
+    int generation;
+    int64_t approved_at_ms;
+    int64_t dated_ms;
+    int64_t attempt_from_ms;
+    const char *ext_id;
+};
+
+/* The input object of programs, without part, hole, answer, cursor and prepared, which whoever runs one adds. */
+json_t *channel_input(const struct channel *channel, const struct channel_facts *facts);
+
+/* The text to publish: the channel's own program, or the descriptor's; *text NULL where there is neither. The caller
+ * frees it with free(). */
+MUSTCHECK bool channel_text(struct channel *channel, const json_t *input, char **text, struct errbuf *err);
+
+#endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What may happen to a delivery next: the protocol as one pure function.
  *
- * delivery_step(row, event, policy, now) -> decision. It reads no clock, sends nothing and remembers nothing. The ledger writes what it decides,
- * and only to the row that it decided about; where the row has changed meanwhile, the caller decides again with the same event and the new row.
+ * delivery_step(row, event, policy, now) -> decision. It reads no clock, sends nothing and remembers nothing. The
+ * ledger writes what it decides, and only to the row that it decided about; where the row has changed meanwhile, the
+ * caller decides again with the same event and the new row.
  *
- * Two events are also decided inside Redis, where all facts are together: EV_CLAIM (ledger/scripts/claim.lua) and EV_LEASE_GONE
- * (ledger/scripts/take.lua). The lines here and there are the same lines; a test replays every line of the printed table through the scripts. */
+ * Two events are also decided inside Redis, where all facts are together: EV_CLAIM (ledger/scripts/claim.lua) and
+ * EV_LEASE_GONE (ledger/scripts/take.lua). The lines here and there are the same lines; a test replays every line of
+ * the printed table through the scripts. */
 #ifndef LANDFALL_CORE_DELIVERY_H
 #define LANDFALL_CORE_DELIVERY_H
 
@@ -15,8 +17,8 @@
 #include "core/doubt.h"
 #include "core/reason.h"
 
-#define DELIVERY_EXT_ID_MAX 512 /* bytes; an AT URI of a long DID is about 120 */
-#define DELIVERY_FOREVER (-1)   /* a key window that never ends */
+#define DELIVERY_EXT_ID_MAX 512  /* bytes; an AT URI of a long DID is about 120 */
+#define DELIVERY_FOREVER    (-1) /* a key window that never ends */
 
 /* How far an attempt's report agrees with the row; see delivery_standing(). */
 enum delivery_standing { STANDING_CURRENT, STANDING_DOUBTFUL, STANDING_CLOSED, STANDING_FORGOTTEN };
@@ -104,26 +106,28 @@ struct delivery_decision {
     int generation;
     int misses;
     int64_t missed_at_ms;
-    int64_t commit_cap_ms; /* >0: commit_by becomes min(commit_by, now + this) */
+    int64_t commit_cap_ms; /* >0: from claimed commit_by = min(commit_by, now + this); from any other state max(..) */
     bool waived;
-    bool drop_not_after;
-    bool new_generation;  /* first_send and the frozen request of the old generation are dropped */
-    bool pause_channel;   /* the credential was refused */
+    bool drop_times;        /* not_after and dated no longer hold it back */
+    bool new_generation;    /* first_send and the frozen request of the old generation are dropped */
+    bool pause_channel;     /* the credential was refused */
     int64_t block_until_ms; /* the channel may send nothing before */
-    bool send;            /* claim only: the one place where a send is decided */
-    bool duplicate;       /* another id than the one that is kept: raise an alarm */
-    bool alert;           /* it had been rejected and exists */
+    bool send;              /* claim only: the one place where a send is decided */
+    bool duplicate;         /* another id than the one that is kept: raise an alarm */
+    bool alert;             /* it had been rejected and exists */
     enum delivery_source source;
 };
 
-/* How a report of (attempt, token) stands to the row. */
-enum delivery_standing delivery_standing(const struct delivery_row *row, int attempt, const char *token);
+/* How a report of (attempt, token) stands to the row. `harmless` rows keep no doubt: there the newest attempt of an
+ * uncertain row is the doubtful one. */
+enum delivery_standing delivery_standing(const struct delivery_row *row, bool harmless, int attempt, const char *token);
 
 /* True if the row's frozen request may be sent again now, byte for byte: the platform still honours its key. */
 bool delivery_replay_allowed(const struct delivery_row *row, const struct delivery_policy *policy, int64_t now_ms);
 
-/* Decides. Pure; every input is legal, what the table does not name is VERDICT_ALREADY or VERDICT_BUSY with the row as it is. */
-struct delivery_decision delivery_step(const struct delivery_row *row, const struct delivery_input *in, const struct delivery_policy *policy,
-                                       int64_t now_ms);
+/* Decides. Pure; every input is legal, what the table does not name is VERDICT_ALREADY or VERDICT_BUSY with the row as
+ * it is. */
+struct delivery_decision delivery_step(const struct delivery_row *row, const struct delivery_input *in,
+                                       const struct delivery_policy *policy, int64_t now_ms);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The words of the protocol, once: states, events, reasons, sources, standings.
  *
- * Each table expands to an enum and to names. Rows in Redis, logs, metrics, the command line and the documentation all use these names; a script
- * in Lua gets them as arguments. Changing a name changes the ledger's format: docs/contract.md must change with it. */
+ * Each table expands to an enum and to names. Rows in Redis, logs, metrics, the command line and the documentation all
+ * use these names; a script in Lua gets them as arguments. Changing a name changes the ledger's format:
+ * docs/contract.md must change with it. */
 #ifndef LANDFALL_CORE_REASON_H
 #define LANDFALL_CORE_REASON_H
 
@@ -15,7 +16,8 @@
     X(DS_UNCERTAIN, "uncertain") /* outcome unknown, stands in the journal */                                          \
     X(DS_HELD, "held")           /* waits for a person */
 
-/* Who speaks: S the producer, W a worker before the send, R a worker's report of an attempt, E evidence, O an operator. */
+/* Who speaks: S the producer, W a worker before the send, R a worker's report of an attempt, E evidence, O an operator.
+ */
 #define DELIVERY_EVENTS(X)                                                                                             \
     X(EV_SUBMIT, "submit")               /* S a producer brings it */                                                  \
     X(EV_CLAIM, "claim")                 /* W wants to send it now */                                                  \

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * link: one connection to Redis, used in rounds: write all commands, then read all answers, within one time limit.
+ *
+ * link_open() connects, authenticates, selects the database and believes only a master. Any error drops the connection,
+ * which is never used again; a command whose answer did not come is unknown, and whoever sent it asks again. Nothing is
+ * repeated in here. link_keep() is for loops: it opens a connection that is not open when its time has come (waits are
+ * capped first and jittered afterwards, so that a fleet does not come back all at once).
+ *
+ * The password is read at every connect and never stands in an error text. Bytes from Redis are checked, never trusted.
+ */
+#ifndef LANDFALL_LEDGER_LINK_H
+#define LANDFALL_LEDGER_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/clock.h"
+#include "runtime/errbuf.h"
+#include "runtime/secret.h"
+
+#define LINK_RUN_ID_BYTES       48                /* 40 hex digits, and room */
+#define LINK_ROUND_MAX_BYTES    ((size_t)1 << 20) /* written in one round; the rest goes with the next */
+#define LINK_CONNECT_LIMIT_MS   5000
+#define LINK_ROUND_LIMIT_MIN_MS 3000 /* appendfsync everysec holds a write for up to 2 s on a slow disk */
+#define LINK_BACKOFF_BASE_MS    100
+#define LINK_BACKOFF_CAP_MS     5000
+
+/* Where Redis is. Everything is copied by link_new(). */
+struct link_address {
+    const char *unix_path; /* NULL: host and port */
+    const char *host;
+    int port;
+    const char *user;              /* NULL: the default user */
+    const struct secret *password; /* NULL: none */
+    int db;
+    bool tls;         /* refused with words where the client library has no TLS */
+    const char *name; /* shown by CLIENT LIST; NULL: none */
+};
+
+struct redis_link;
+struct redisReply;
+
+/* Nothing is connected yet. */
+struct redis_link *link_new(const struct link_address *address);
+void link_free(struct redis_link **link);
+
+/* A new password, after a reload of the configuration; takes effect at the next connect. */
+void link_set_password(struct redis_link *link, const struct secret *password);
+
+/* One try, now, within LINK_CONNECT_LIMIT_MS for each of its steps. err says what failed and what to do. */
+MUSTCHECK bool link_open(struct redis_link *link, struct errbuf *err);
+
+/* True if it is open; else tries to open it if link_next_try_ms() has come. err is empty if it was too early to try. */
+MUSTCHECK bool link_keep(struct redis_link *link, struct errbuf *err);
+
+/* Boot time (ms) before which link_keep() does not try; 0 while it is open. */
+int64_t link_next_try_ms(const struct redis_link *link);
+
+void link_close(struct redis_link *link);
+bool link_is_open(const struct redis_link *link);
+
+/* The run id of the server this connection speaks to; "" while closed. Borrowed until the next link_ call. */
+const char *link_run_id(const struct redis_link *link);
+
+/* What this connection knows of the server's time; noted by every round that brings it. */
+struct server_clock *link_clock(struct redis_link *link);
+
+/* Rounds that were answered in full, since link_new(). */
+uint64_t link_round_trips(const struct redis_link *link);
+
+/* True after an error of kind ERRORS_STOP: reconnecting does not help. err of that call has the words. */
+bool link_must_stop(const struct redis_link *link);
+
+/* ---- for ledger/ only ---- */
+
+/* One command of a round. The bytes are borrowed until link_exchange() returns. */
+struct link_command {
+    int argc;
+    const char **argv;
+    const size_t *argv_bytes;
+};
+
+/* Write all, read all. replies[i] is NULL where no answer came; others are freed with freeReplyObject(). False if the
+ * link was dropped (time limit, closed, bad protocol): whatever is NULL then is unknown, not undone. An error reply is
+ * an answer. limit_ms is for the whole round. */
+MUSTCHECK bool link_exchange(struct redis_link *link, const struct link_command *commands, size_t count,
+                             struct redisReply **replies, int64_t limit_ms, struct errbuf *err);
+
+/* The socket, -1 while closed. */
+int link_fd(const struct redis_link *link);
+
+/* Write one command without waiting for its answer, and look for an answer without waiting: LINK_NOTHING where none is
+ * complete yet. Only for feed.c, whose one command blocks. */
+enum link_poll { LINK_ANSWER, LINK_NOTHING, LINK_LOST };
+MUSTCHECK bool link_send(struct redis_link *link, const struct link_command *command, struct errbuf *err);
+MUSTCHECK enum link_poll link_receive(struct redis_link *link, struct redisReply **reply, struct errbuf *err);
+
+#endif

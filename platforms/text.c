@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+#include "platforms/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <utf8proc.h>
+
+#include "runtime/die.h"
+
+#define REPLACEMENT 0xfffd
+
+/* The character at `from` and its length in bytes; a byte that is no UTF-8 is U+FFFD and one byte long. */
+static utf8proc_int32_t character(const char *text, size_t len, size_t from, size_t *bytes)
+{
+    utf8proc_int32_t code = 0;
+    const utf8proc_ssize_t n =
+        utf8proc_iterate((const utf8proc_uint8_t *)text + from, (utf8proc_ssize_t)(len - from), &code);
+    *bytes = n > 0 ? (size_t)n : 1;
+    return n > 0 ? code : REPLACEMENT;
+}
+
+/* The character that ends before `at`. */
+static utf8proc_int32_t character_before(const char *text, size_t at, size_t *bytes)
+{
+    size_t start = at - 1;
+    while (start > 0 && at - start < 4 && ((unsigned char)text[start] & 0xc0) == 0x80)
+        start--;
+    const utf8proc_int32_t code = character(text, at, start, bytes);
+    if (*bytes == at - start) return code;
+    *bytes = 1;
+    return REPLACEMENT;
+}
+
+static bool is_white(utf8proc_int32_t code)
+{
+    if (code < 0x80) return code == ' ' || (code >= '\t' && code <= '\r');
+    const utf8proc_category_t category = utf8proc_category(code);
+    return code == 0x85 || category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL ||
+           category == UTF8PROC_CATEGORY_ZP;
+}
+
+/* Letters, digits, marks: what a word is made of, in any script. */
+static bool is_word(utf8proc_int32_t code)
+{
+    if (code == '_') return true;
+    const utf8proc_category_t category = utf8proc_category(code);
+    return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO;
+}
+
+static bool is_punctuation(utf8proc_int32_t code)
+{
+    const utf8proc_category_t category = utf8proc_category(code);
+    return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+}
+
+/* What cannot stand inside a link of a running text. Non-ASCII punctuation ends it: "https://ex.test/a。" */
+static bool ends_link(utf8proc_int32_t code)
+{
+    if (code < 0x80) return code <= ' ' || code == 0x7f || strchr("<>\"\\^`{}|", (int)code) != NULL;
+    const utf8proc_category_t category = utf8proc_category(code);
+    return code == REPLACEMENT || is_white(code) || is_punctuation(code) || category == UTF8PROC_CATEGORY_CC ||
+           category == UTF8PROC_CATEGORY_SO;
+}
+
+static size_t scheme_length(const char *text, size_t len)
+{
+    if (len > 7 && strncasecmp(text, "http://", 7) == 0) return 7;
+    return len > 8 && strncasecmp(text, "https://", 8) == 0 ? 8 : 0;
+}
+
+static size_t count_byte(const char *text, size_t start, size_t end, char byte)
+{
+    size_t count = 0;
+    for (size_t i = start; i < end; i++)
+        count += text[i] == byte;
+    return count;
+}
+
+/* Takes off what belongs to the sentence and not to the link: its full stop, its closing bracket. A bracket that was
+ * opened inside the link stays. */
+static size_t trim_link(const char *text, size_t start, size_t end)
+{
+    const size_t open_round = count_byte(text, start, end, '(');
+    const size_t open_square = count_byte(text, start, end, '[');
+    size_t close_round = count_byte(text, start, end, ')');
+    size_t close_square = count_byte(text, start, end, ']');
+    while (end > start) {
+        const char last = text[end - 1];
+        if (last == ')' && close_round > open_round)
+            close_round--;
+        else if (last == ']' && close_square > open_square)
+            close_square--;
+        else if (strchr(".,;:!?'*", last) == NULL)
+            break;
+        end--;
+    }
+    return end;
+}
+
+bool text_next_link(const char *text, size_t len, size_t from, struct text_span *link)
+{
+    for (size_t at = from; at + 7 < len; at++) {
+        if (text[at] != 'h' && text[at] != 'H') continue;
+        const size_t scheme = scheme_length(text + at, len - at);
+        size_t bytes = 0;
+        if (scheme == 0 || (at > 0 && is_word(character_before(text, at, &bytes)))) continue;
+        size_t end = at + scheme;
+        while (end < len && !ends_link(character(text, len, end, &bytes)))
+            end += bytes;
+        end = trim_link(text, at, end);
+        if (end <= at + scheme) continue;
+        *link = (struct text_span){at, end};
+        return true;
+    }
+    return false;
+}
+
+/* The end of the tag whose "#" stands at `at`, or `at` if there is none. */
+static size_t tag_end(const char *text, size_t len, size_t at)
+{
+    size_t bytes = 0;
+    if (at > 0) {
+        const utf8proc_int32_t before = character_before(text, at, &bytes);
+        if (is_word(before) || before == '&' || before == '/' || before == '#') return at;
+    }
+    bool named = false;
+    size_t end = at + 1;
+    while (end < len) {
+        const utf8proc_int32_t code = character(text, len, end, &bytes);
+        if (!is_word(code)) break;
+        named = named || (code != '_' && utf8proc_category(code) != UTF8PROC_CATEGORY_ND);
+        end += bytes;
+    }
+    return named ? end : at;
+}
+
+bool text_next_tag(const char *text, size_t len, size_t from, struct text_span *tag)
+{
+    struct text_span link = {0, 0};
+    bool linked = text_next_link(text, len, from, &link);
+    for (size_t at = from; at < len; at++) {
+        if (linked && at >= link.start) {
+            at = link.end;
+            linked = text_next_link(text, len, at, &link);
+            if (at >= len) return false;
+        }
+        const size_t end = text[at] == '#' ? tag_end(text, len, at) : at;
+        if (end == at) continue;
+        *tag = (struct text_span){at, end};
+        return true;
+    }
+    return false;
+}
+
+static size_t count_graphemes(const char *text, size_t len)
+{
+    size_t count = 0;
+    utf8proc_int32_t previous = 0;
+    utf8proc_int32_t state = 0;
+    for (size_t at = 0, bytes = 0; at < len; at += bytes) {
+        const utf8proc_int32_t code = character(text, len, at, &bytes);
+        if (at == 0 || utf8proc_grapheme_break_stateful(previous, code, &state)) count++;
+        previous = code;
+    }
+    return count;
+}
+
+static size_t count_units(const char *text, size_t len, enum text_unit unit)
+{
+    size_t count = 0;
+    switch (unit) {
+    case TEXT_BYTES: return len;
+    case TEXT_GRAPHEMES: return count_graphemes(text, len);
+    case TEXT_CODE_POINTS:
+        for (size_t at = 0, bytes = 0; at < len; at += bytes, count++)
+            (void)character(text, len, at, &bytes);
+        break;
+    }
+    return count;
+}
+
+size_t text_count(const char *text, size_t len, enum text_unit unit, size_t url_counts)
+{
+    size_t count = 0;
+    size_t from = 0;
+    struct text_span link;
+    while (url_counts > 0 && text_next_link(text, len, from, &link)) {
+        count += count_units(text + from, link.start - from, unit) + url_counts;
+        from = link.end;
+    }
+    return count + count_units(text + from, len - from, unit);
+}
+
+typedef bool next_span(const char *text, size_t len, size_t from, struct text_span *span);
+
+/* The spans that `next` finds, as objects; the first `sigil` bytes of a span are not part of its name. */
+static json_t *spans_json(const char *text, next_span *next, const char *name, size_t sigil)
+{
+    const size_t len = strlen(text);
+    json_t *list = json_array();
+    struct text_span span;
+    for (size_t from = 0, n = 0; n < TEXT_SPANS_MAX && next(text, len, from, &span); n++) {
+        json_t *value = json_stringn(text + span.start + sigil, span.end - span.start - sigil);
+        if (value != NULL)
+            json_array_append_new(list, json_pack("{s:o, s:I, s:I}", name, value, "start", (json_int_t)span.start,
+                                                  "end", (json_int_t)span.end));
+        from = span.end;
+    }
+    return list;
+}
+
+json_t *text_facts_json(const char *text)
+{
+    const size_t len = strlen(text);
+    json_t *facts =
+        json_pack("{s:I, s:I, s:I, s:o, s:o}", "graphemes", (json_int_t)count_graphemes(text, len), "code_points",
+                  (json_int_t)text_count(text, len, TEXT_CODE_POINTS, 0), "bytes", (json_int_t)len, "links",
+                  spans_json(text, text_next_link, "url", 0), "tags", spans_json(text, text_next_tag, "tag", 1));
+    if (facts == NULL) die("out of memory");
+    return facts;
+}
+
+/* Characters that nobody sees and that platforms add or drop: soft hyphen, zero-width space, word joiner, byte order
+ * mark. Joiners (U+200C, U+200D) change what is shown and stay. */
+static bool is_invisible(utf8proc_int32_t code)
+{
+    return code == 0xad || code == 0x200b || code == 0x2060 || code == 0xfeff;
+}
+
+/* Folds white space; every character that stays is written as UTF-8. */
+static void fold(const char *text, size_t len, struct buf *out)
+{
+    bool space = false;
+    for (size_t at = 0, bytes = 0; at < len; at += bytes) {
+        const utf8proc_int32_t code = character(text, len, at, &bytes);
+        if (is_white(code)) {
+            space = true;
+        } else if (!is_invisible(code)) {
+            if (space && out->len > 0) buf_append(out, " ", 1);
+            space = false;
+            utf8proc_uint8_t utf8[4];
+            const utf8proc_ssize_t n = utf8proc_encode_char(code, utf8);
+            buf_append(out, utf8, (size_t)n);
+        }
+    }
+}
+
+void text_normalize(const char *text, size_t len, struct buf *out)
+{
+    struct buf folded;
+    buf_init(&folded, 3 * len + 1); /* a byte that is not UTF-8 becomes three */
+    fold(text, len, &folded);
+    utf8proc_uint8_t *nfc = NULL;
+    const utf8proc_ssize_t n = utf8proc_map((const utf8proc_uint8_t *)buf_text(&folded), (utf8proc_ssize_t)folded.len,
+                                            &nfc, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    if (n == UTF8PROC_ERROR_NOMEM) die("out of memory");
+    if (n >= 0)
+        buf_append(out, nfc, (size_t)n);
+    else /* text with more marks on one letter than utf8proc composes: compared as it is */
+        buf_append(out, buf_text(&folded), folded.len);
+    free(nfc);
+    buf_fini(&folded);
+}
+
+char *text_normal(const char *text)
+{
+    const size_t len = strlen(text);
+    struct buf out;
+    buf_init(&out, 9 * len + 1); /* three bytes of folding each, and a composition exclusion may triple */
+    text_normalize(text, len, &out);
+    char *normal = buf_take(&out, NULL);
+    buf_fini(&out);
+    return normal != NULL ? normal : xstrdup("");
+}

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: MIT
+"""A Mastodon instance, as its publishing clients see it. Behaviours played:
+
+ 1. Bearer token; 401 without a valid one. verify_credentials names the own account.
+ 2. POST /api/v1/statuses, JSON or form, answers 200 (not 201) with string ids above 2^53.
+ 3. Idempotency-Key belongs to the account, lives `key_window_ms` after the first success, and the body is not compared:
+    a replay is a fresh 200 with the existing status, whatever the second body says. A used-up key creates again.
+ 4. Two requests under one key at the same time: the second waits for the first, 503 after `lock_wait_ms`. With
+    `key_lock=false` (older servers) both look the key up on arrival, both create.
+ 5. `honour_keys=false`: a server that looks the same and ignores keys. `replay_500=true`: a release whose replays fail
+    with 500 although the status exists. A replay of a deleted status is 404.
+ 6. 422 for empty text and for more than 500 characters, where every link counts 23.
+ 7. Content comes back as HTML: escaped, links split into spans with a display cut at 30 characters. /source has the text.
+ 8. Visibility: `default_visibility` when none is sent; `silenced=true` lowers public to unlisted. Without a token only
+    public and unlisted statuses are seen.
+ 9. Listing: newest first, default 20, at most 40, max_id, since_id, exclude_reblogs, pinned; Link rel="next" only while
+    the page is full. Boosts are in it; pinned statuses stand in their place.
+10. `ghost=true`: a 200 with a plausible id of a status that was never saved.
+11. `visibility_delay_ms`: replicas that show a status late, in the listing and by id.
+12. X-RateLimit-* with an ISO time of six decimals; 429 without Retry-After, nothing created. Enforced for posting when
+    `limit_posts` is set (per `limit_window_ms`).
+"""
+import html
+import re
+import threading
+import urllib.parse
+
+from .base import Platform, Post, now_ms, page_as_sent
+from .texts import LINK, grapheme_count, iso_ms, iso_us, strings_in
+from .wire import Answer
+
+CHARACTERS_MAX = 500
+LINK_CHARACTERS = 23
+LINK_DISPLAY_CHARACTERS = 30
+PAGE_DEFAULT, PAGE_MAX = 20, 40
+REQUESTS_PER_WINDOW, REQUEST_WINDOW_MS = 300, 300_000
+TAG = re.compile(r"(?<![\w/])#(\w*[^\W\d]\w*)")
+VISIBILITIES = ("public", "unlisted", "private", "direct")
+RECORD_NOT_FOUND = {"error": "Record not found"}
+
+
+def link_html(url):
+    """A link as the server renders it: scheme hidden, 30 characters shown, the rest hidden, href untouched."""
+    prefix = re.match(r"https?://(?:www\.)?", url).group(0)
+    shown = url[len(prefix):][:LINK_DISPLAY_CHARACTERS]
+    rest = url[len(prefix) + LINK_DISPLAY_CHARACTERS:]
+    spans = (f'<span class="invisible">{html.escape(prefix)}</span>'
+             f'<span class="{"ellipsis" if rest else ""}">{html.escape(shown)}</span>'
+             f'<span class="invisible">{html.escape(rest)}</span>')
+    return (f'<a href="{html.escape(url)}" target="_blank" rel="nofollow noopener" translate="no">{spans}</a>')
+
+
+def content_html(text, base_url):
+    """Text as the server shows it: escaped, links and hashtags as anchors, blank lines as paragraphs."""
+    out, position = [], 0
+    for match in LINK.finditer(text):
+        url = match.group(0).rstrip(".,;:!?")
+        out.append(tags_html(text[position:match.start()], base_url) + link_html(url))
+        position = match.start() + len(url)
+    out.append(tags_html(text[position:], base_url))
+    paragraphs = re.split(r"\n{2,}", "".join(out).replace("\r\n", "\n"))
+    return "".join("<p>" + paragraph.replace("\n", "<br />") + "</p>" for paragraph in paragraphs)
+
+
+def tags_html(text, base_url):
+    anchor = rf'<a href="{base_url}/tags/\1" class="mention hashtag" rel="tag">#<span>\1</span></a>'
+    return TAG.sub(anchor, html.escape(text, quote=False))
+
+
+class Mastodon(Platform):
+    NAME = "mastodon"
+    SETTINGS = {"honour_keys": True, "key_window_ms": 3_600_000, "key_lock": True, "lock_wait_ms": 10_000,
+                "replay_500": False, "ghost": False, "silenced": False, "default_visibility": "public",
+                "limit_posts": 0, "limit_window_ms": 10_800_000}
+    ROUTES = (
+        ("GET", r"/api/v1/accounts/verify_credentials", "read", "verify_credentials"),
+        ("GET", r"/api/v[12]/instance", "read", "instance"),
+        ("POST", r"/api/v1/statuses", "write", "create"),
+        ("GET", r"/api/v1/statuses/([^/]+)", "read", "show"),
+        ("GET", r"/api/v1/statuses/([^/]+)/source", "read", "source"),
+        ("GET", r"/api/v1/accounts/([^/]+)/statuses", "read", "list"),
+    )
+
+    def __init__(self, name, settings=None):
+        super().__init__(name, settings)
+        self._keys = {}
+        self._running = {}
+        self._last_id = 0
+
+    def content(self, request):
+        return list(strings_in(request.fields()))
+
+    # -- answers ------------------------------------------------------------------------------------------------
+
+    def receive(self, request):
+        kind, handler, match = self.route(request)
+        if handler not in ("not_found", "instance") and self.account_of(request) is None:
+            if handler not in ("show", "list") or request.header("authorization"):
+                return Answer.of_json(401, {"error": "The access token is invalid"})
+        if kind == "write":
+            return self._receive_create(request)
+        with self.lock:
+            answer = getattr(self, handler)(request, *(match.groups() if match else ()))
+        answer.headers += self._rate_headers(request)
+        return answer
+
+    def _rate_headers(self, request):
+        window = self.window.take(request.header("authorization"), 0, REQUEST_WINDOW_MS)
+        return [("X-RateLimit-Limit", str(REQUESTS_PER_WINDOW)),
+                ("X-RateLimit-Remaining", str(REQUESTS_PER_WINDOW - 1)), ("X-RateLimit-Reset", iso_us(window[2]))]
+
+    def rate_limited(self, wait_ms):
+        return Answer.of_json(429, {"error": "Too many requests"}, {
+            "X-RateLimit-Limit": str(REQUESTS_PER_WINDOW), "X-RateLimit-Remaining": "0",
+            "X-RateLimit-Reset": iso_us(now_ms() + wait_ms)})
+
+    def account_json(self, account):
+        return {"id": account.id, "username": account.name, "acct": account.name, "display_name": account.name,
+                "url": f"{self.base_url}/@{account.name}", "bot": False}
+
+    def status_json(self, post):
+        account, data = post.account, post.data
+        reblog = None
+        if post.boost:
+            reblog = {"id": str(int(post.id) - 1), "content": content_html(data["text"], self.base_url),
+                      "url": "https://elsewhere.example/@other/1", "account": {"id": "1", "acct": "other@elsewhere.example"}}
+        return {
+            "id": post.id, "created_at": iso_ms(post.created_ms), "in_reply_to_id": data["in_reply_to_id"],
+            "sensitive": data["sensitive"], "spoiler_text": data["spoiler_text"], "visibility": data["visibility"],
+            "language": data["language"], "uri": f"{self.base_url}/users/{account.name}/statuses/{post.id}",
+            "url": f"{self.base_url}/@{account.name}/{post.id}", "replies_count": 0, "reblogs_count": 0,
+            "favourites_count": 0, "edited_at": iso_ms(data["edited_ms"]) if data.get("edited_ms") else None,
+            "content": "" if post.boost else content_html(data["text"], self.base_url), "reblog": reblog,
+            "account": self.account_json(account), "media_attachments": [], "mentions": [],
+            "tags": [{"name": tag.lower()} for tag in TAG.findall(data["text"])], "pinned": post.pinned}
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def _receive_create(self, request):
+        account, key = self.account_of(request), request.header("idempotency-key")
+        if not key or not self.settings["honour_keys"]:
+            return self._check(request, account, None)
+        name = (account.id, key)
+        if self.settings["key_lock"] and not self._enter(name):
+            return Answer.of_json(503, {"error": "There was a temporary problem serving your request, please try again"})
+        try:
+            step = self._replay(name)
+            if step is None:
+                step = self._check(request, account, name)
+        except BaseException:
+            self._leave(name)
+            raise
+        if isinstance(step, Answer):
+            self._leave(name)
+            return step
+        return lambda: self._run_locked(name, step)
+
+    def _run_locked(self, name, commit):
+        try:
+            return commit()
+        finally:
+            self._leave(name)
+
+    def _enter(self, name):
+        """Takes the lock of a key; False when whoever holds it does not come to an end."""
+        with self.lock:
+            gate = self._running.setdefault(name, threading.Lock())
+        return gate.acquire(timeout=self.settings["lock_wait_ms"] / 1000)
+
+    def _leave(self, name):
+        if self.settings["key_lock"]:
+            gate = self._running.get(name)
+            if gate is not None and gate.locked():
+                gate.release()
+
+    def _replay(self, name):
+        """The answer to a key that is known, None for a new or forgotten one."""
+        with self.lock:
+            post_id, expires_ms = self._keys.get(name, (None, 0))
+            if post_id is None or now_ms() >= expires_ms:
+                return None
+            post = self.posts.get(post_id)
+            if post is None:
+                return Answer.of_json(404, RECORD_NOT_FOUND)
+            if self.settings["replay_500"]:
+                return Answer.of_json(500, {"error": "There was a problem processing your request"})
+            return Answer.of_json(200, self.status_json(post))
+
+    def _check(self, request, account, key_name):
+        fields = request.fields()
+        text = str(fields.get("status") or "")
+        spoiler = str(fields.get("spoiler_text") or "")
+        visibility = fields.get("visibility") or self.settings["default_visibility"]
+        problem = None
+        if not text.strip():
+            problem = "Text can't be blank"
+        elif grapheme_count(LINK.sub("x" * LINK_CHARACTERS, text)) + grapheme_count(spoiler) > CHARACTERS_MAX:
+            problem = f"Text character limit of {CHARACTERS_MAX} exceeded"
+        elif visibility not in VISIBILITIES:
+            problem = "Visibility is not included in the list"
+        parent = fields.get("in_reply_to_id") or None
+        if parent is not None and self.posts.get(str(parent)) is None:
+            return Answer.of_json(404, RECORD_NOT_FOUND)
+        if problem:
+            return Answer.of_json(422, {"error": f"Validation failed: {problem}"})
+        granted, remaining, end = self.window.take("post " + account.id, self.settings["limit_posts"],
+                                                   self.settings["limit_window_ms"])
+        if not granted:
+            return self.rate_limited(end - now_ms())
+        if self.settings["silenced"] and visibility == "public":
+            visibility = "unlisted"
+        data = {"text": self.as_stored(request, text), "spoiler_text": spoiler, "visibility": visibility,
+                "language": fields.get("language") or "en", "in_reply_to_id": parent,
+                "sensitive": fields.get("sensitive") in (True, "true", "1")}
+        headers = self._rate_headers(request)
+        if self.settings["limit_posts"]:
+            headers = [("X-RateLimit-Limit", str(self.settings["limit_posts"])),
+                       ("X-RateLimit-Remaining", str(remaining)), ("X-RateLimit-Reset", iso_us(end))]
+        return lambda: self._commit(request, account, key_name, data, headers)
+
+    def _commit(self, request, account, key_name, data, headers):
+        with self.lock:
+            now = now_ms()
+            post = Post(self._new_id(now), account, now, self.visible_from(request), data)
+            if not (self.settings["ghost"] or request.directives.get("ghost")):
+                self.posts.add(post)
+                if key_name is not None:
+                    self._keys[key_name] = (post.id, now_ms() + self.settings["key_window_ms"])
+                request.on_commit(post.id)
+            answer = Answer.of_json(200, self.status_json(post))
+        answer.headers += headers
+        return answer
+
+    def _new_id(self, at_ms):
+        """A Snowflake: milliseconds, then 16 bits. Ids of 18 digits, as strings they sort like numbers."""
+        new = max(at_ms << 16, self._last_id + 0x100)
+        if at_ms >= now_ms() - 60_000:
+            self._last_id = new
+        while self.posts.get(str(new)) is not None:
+            new += 1
+        return str(new)
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def verify_credentials(self, request):
+        account = self.account_of(request)
+        source = {"privacy": self.settings["default_visibility"], "sensitive": False, "language": "en"}
+        return Answer.of_json(200, {**self.account_json(account), "source": source})
+
+    def instance(self, request):
+        statuses = {"max_characters": CHARACTERS_MAX, "characters_reserved_per_url": LINK_CHARACTERS}
+        return Answer.of_json(200, {"domain": "m.example", "version": "4.4.0", "configuration": {"statuses": statuses}})
+
+    def _readable(self, post, viewer):
+        return post.shown() and (post.data["visibility"] in ("public", "unlisted") or viewer is post.account)
+
+    def show(self, request, post_id):
+        post = self.posts.get(post_id)
+        if post is None or not self._readable(post, self.account_of(request)):
+            return Answer.of_json(404, RECORD_NOT_FOUND)
+        return Answer.of_json(200, self.status_json(post))
+
+    def source(self, request, post_id):
+        post = self.posts.get(post_id)
+        if post is None or not post.shown() or post.account is not self.account_of(request):
+            return Answer.of_json(404, RECORD_NOT_FOUND)
+        return Answer.of_json(200, {"id": post.id, "text": post.data["text"], "spoiler_text": post.data["spoiler_text"]})
+
+    def list(self, request, account_id):
+        account = next((account for account in self.accounts if account.id == account_id), None)
+        if account is None:
+            return Answer.of_json(404, RECORD_NOT_FOUND)
+        query, viewer = request.query, self.account_of(request)
+        limit = min(int(query["limit"]), PAGE_MAX) if query.get("limit", "").isdigit() else PAGE_DEFAULT
+        fault = request.directives.get("page")
+        given = query.get("max_id")
+        below = None if fault and fault["kind"] == "paging_ignored" else given
+        items = []
+        for post in self.posts.newest_first(below):
+            if len(items) == limit or ("since_id" in query and post.id <= query["since_id"]):
+                break
+            if post.account is account and self._readable(post, viewer) and self._wanted(post, query):
+                items.append(post)
+        following = items[-1].id if items and len(items) == limit else None
+        items, following = page_as_sent(fault, given, items, following, lambda post: str(int(post.id) + 1))
+        answer = Answer.of_json(200, [self.status_json(post) for post in items])
+        links = []
+        kept = {name: value for name, value in query.items() if name not in ("max_id", "min_id", "since_id")}
+        for relation, parameter, value in (("next", "max_id", following), ("prev", "min_id", items and items[0].id)):
+            if value:
+                target = urllib.parse.urlencode({**kept, parameter: value})
+                links.append(f'<{self.base_url}{request.path}?{target}>; rel="{relation}"')
+        if links:
+            answer.headers.append(("Link", ", ".join(links)))
+        return answer
+
+    @staticmethod
+    def _wanted(post, query):
+        if query.get("exclude_reblogs") in ("true", "1") and post.boost:
+            return False
+        if query.get("exclude_replies") in ("true", "1") and post.data["in_reply_to_id"]:
+            return False
+        return post.pinned or query.get("pinned") not in ("true", "1")
+
+    # -- the outside world --------------------------------------------------------------------------------------
+
+    def op_plant(self, count=1, text="history {n}", newest_age_ms=60_000, step_ms=60_000, visibility="public",
+                 boost=False, pinned=False, channel=None):
+        """Posts that landfall did not make, from newest_age_ms ago backwards; `{n}` is the post's number."""
+        account, ids = self.account_named(channel), []
+        for n in range(count):
+            created = now_ms() - newest_age_ms - n * step_ms
+            data = {"text": text.replace("{n}", str(n)), "spoiler_text": "", "visibility": visibility, "language": "en",
+                    "in_reply_to_id": None, "sensitive": False}
+            post_id = str(created << 16)
+            while self.posts.get(post_id) is not None:
+                post_id = str(int(post_id) + 7)
+            post = Post(post_id, account, created, created, data)
+            post.boost, post.pinned = boost, pinned
+            self.posts.add(post)
+            ids.append(post_id)
+        return {"ids": ids[:100], "count": count}
+
+    def op_delete(self, id):
+        return {"deleted": self.posts.remove(id) is not None}
+
+    def op_edit(self, id, text):
+        data = self.posts.get(id).data
+        data["text"], data["edited_ms"] = text, now_ms()
+        return {"edited": True}
+
+    def op_pin(self, id):
+        self.posts.get(id).pinned = True
+        return {"pinned": True}
+
+    def op_forget_keys(self):
+        self._keys.clear()
+        return {"forgotten": True}
+
+    def op_list(self, limit=100, channel=None):
+        account = self.account_named(channel)
+        own = [post for post in self.posts.newest_first() if post.account is account]
+        return {"count": len(own), "posts": [
+            {"id": post.id, "text": post.data["text"], "visibility": post.data["visibility"],
+             "created_at": iso_ms(post.created_ms), "boost": post.boost} for post in own[:limit]]}

@@ -187,36 +187,40 @@ class Mastodon(Platform):
             return Answer.of_json(200, self.status_json(post))
 
     def _check(self, request, account, key_name):
+        """The Answer that refuses a new status, or what commits it."""
         fields = request.fields()
-        text = str(fields.get("status") or "")
-        spoiler = str(fields.get("spoiler_text") or "")
-        visibility = fields.get("visibility") or self.settings["default_visibility"]
-        problem = None
-        if not text.strip():
-            problem = "Text can't be blank"
-        elif grapheme_count(LINK.sub("x" * LINK_CHARACTERS, text)) + grapheme_count(spoiler) > CHARACTERS_MAX:
-            problem = f"Text character limit of {CHARACTERS_MAX} exceeded"
-        elif visibility not in VISIBILITIES:
-            problem = "Visibility is not included in the list"
-        parent = fields.get("in_reply_to_id") or None
-        if parent is not None and self.posts.get(str(parent)) is None:
+        data = {"text": str(fields.get("status") or ""), "spoiler_text": str(fields.get("spoiler_text") or ""),
+                "visibility": fields.get("visibility") or self.settings["default_visibility"],
+                "language": fields.get("language") or "en", "in_reply_to_id": fields.get("in_reply_to_id") or None,
+                "sensitive": fields.get("sensitive") in (True, "true", "1")}
+        if data["in_reply_to_id"] is not None and self.posts.get(str(data["in_reply_to_id"])) is None:
             return Answer.of_json(404, RECORD_NOT_FOUND)
+        problem = self._problem(data)
         if problem:
             return Answer.of_json(422, {"error": f"Validation failed: {problem}"})
-        granted, remaining, end = self.window.take("post " + account.id, self.settings["limit_posts"],
-                                                   self.settings["limit_window_ms"])
+        limit, window_ms = self.settings["limit_posts"], self.settings["limit_window_ms"]
+        granted, remaining, end = self.window.take("post " + account.id, limit, window_ms)
         if not granted:
             return self.rate_limited(end - now_ms())
-        if self.settings["silenced"] and visibility == "public":
-            visibility = "unlisted"
-        data = {"text": self.as_stored(request, text), "spoiler_text": spoiler, "visibility": visibility,
-                "language": fields.get("language") or "en", "in_reply_to_id": parent,
-                "sensitive": fields.get("sensitive") in (True, "true", "1")}
+        if self.settings["silenced"] and data["visibility"] == "public":
+            data["visibility"] = "unlisted"
+        data["text"] = self.as_stored(request, data["text"])
         headers = self._rate_headers(request)
-        if self.settings["limit_posts"]:
-            headers = [("X-RateLimit-Limit", str(self.settings["limit_posts"])),
-                       ("X-RateLimit-Remaining", str(remaining)), ("X-RateLimit-Reset", iso_us(end))]
+        if limit:
+            headers = [("X-RateLimit-Limit", str(limit)), ("X-RateLimit-Remaining", str(remaining)),
+                       ("X-RateLimit-Reset", iso_us(end))]
         return lambda: self._commit(request, account, key_name, data, headers)
+
+    @staticmethod
+    def _problem(data):
+        if not data["text"].strip():
+            return "Text can't be blank"
+        counted = LINK.sub("x" * LINK_CHARACTERS, data["text"])
+        if grapheme_count(counted) + grapheme_count(data["spoiler_text"]) > CHARACTERS_MAX:
+            return f"Text character limit of {CHARACTERS_MAX} exceeded"
+        if data["visibility"] not in VISIBILITIES:
+            return "Visibility is not included in the list"
+        return None
 
     def _commit(self, request, account, key_name, data, headers):
         with self.lock:
@@ -270,29 +274,34 @@ class Mastodon(Platform):
         account = next((account for account in self.accounts if account.id == account_id), None)
         if account is None:
             return Answer.of_json(404, RECORD_NOT_FOUND)
-        query, viewer = request.query, self.account_of(request)
+        query, fault = request.query, request.directives.get("page")
         limit = min(int(query["limit"]), PAGE_MAX) if query.get("limit", "").isdigit() else PAGE_DEFAULT
-        fault = request.directives.get("page")
         given = query.get("max_id")
-        below = None if fault and fault["kind"] == "paging_ignored" else given
-        items = []
-        for post in self.posts.newest_first(below):
-            if len(items) == limit or ("since_id" in query and post.id <= query["since_id"]):
-                break
-            if post.account is account and self._readable(post, viewer) and self._wanted(post, query):
-                items.append(post)
+        ignored = fault is not None and fault["kind"] == "paging_ignored"
+        items = self._page(account, self.account_of(request), query, None if ignored else given, limit)
         following = items[-1].id if items and len(items) == limit else None
         items, following = page_as_sent(fault, given, items, following, lambda post: str(int(post.id) + 1))
         answer = Answer.of_json(200, [self.status_json(post) for post in items])
+        answer.headers += self._link_header(request, following, items[0].id if items else None)
+        return answer
+
+    def _page(self, account, viewer, query, below, limit):
+        items = []
+        for post in self.posts.newest_first(below):
+            if len(items) == limit or post.id <= query.get("since_id", ""):
+                break
+            if post.account is account and self._readable(post, viewer) and self._wanted(post, query):
+                items.append(post)
+        return items
+
+    def _link_header(self, request, following, first):
+        kept = {name: value for name, value in request.query.items() if name not in ("max_id", "min_id", "since_id")}
         links = []
-        kept = {name: value for name, value in query.items() if name not in ("max_id", "min_id", "since_id")}
-        for relation, parameter, value in (("next", "max_id", following), ("prev", "min_id", items and items[0].id)):
-            if value:
+        for relation, parameter, value in (("next", "max_id", following), ("prev", "min_id", first)):
+            if value is not None:
                 target = urllib.parse.urlencode({**kept, parameter: value})
                 links.append(f'<{self.base_url}{request.path}?{target}>; rel="{relation}"')
-        if links:
-            answer.headers.append(("Link", ", ".join(links)))
-        return answer
+        return [("Link", ", ".join(links))] if links else []
 
     @staticmethod
     def _wanted(post, query):

@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A simulator with all five platforms, reset for each test, and a private Redis whose rows the tests write themselves."""
-import os
-import subprocess
-import sys
-import time
-
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-
-from platform_sim.client import SimulatorProcess  # noqa: E402
-from platform_sim.redis_row import Link  # noqa: E402
-from simhttp import Account  # noqa: E402
+from lib.redis_server import RedisServer
+from platform_sim.client import SimulatorProcess
+from platform_sim.redis_row import Link
+from simhttp import Account
 
 WEBHOOK_SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 INSTANCES = (
@@ -24,25 +18,13 @@ INSTANCES = (
 
 
 @pytest.fixture(scope="session")
-def redis(tmp_path_factory):
+def redis():
     """A connection to a redis-server of this session's own."""
-    folder = tmp_path_factory.mktemp("redis")
-    path = str(folder / "redis.sock")
-    server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", str(folder)],
-                              stdout=subprocess.DEVNULL)
-    link = None
-    for _ in range(200):
-        try:
-            link = Link("unix:" + path)
-            break
-        except OSError:
-            time.sleep(0.02)
-    assert link, "redis-server did not start"
-    link.address = "unix:" + path
-    yield link
-    link.close()
-    server.terminate()
-    server.wait(10)
+    with RedisServer() as server:
+        link = Link("unix:" + server.socket_path)
+        link.address = "unix:" + server.socket_path
+        yield link
+        link.close()
 
 
 @pytest.fixture(scope="session")

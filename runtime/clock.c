@@ -60,8 +60,8 @@ int64_t server_clock_leap(const struct server_clock *clock, int64_t server_ms, i
 
 const char *clock_rfc3339(int64_t unix_ms, char out[CLOCK_RFC3339_SIZE])
 {
-    int64_t ms = ((unix_ms % 1000) + 1000) % 1000; /* floor, also before 1970 */
-    time_t seconds = (time_t)((unix_ms - ms) / 1000);
+    int64_t ms = ((unix_ms % 1000) + 1000) % 1000;
+    time_t seconds = (time_t)(unix_ms / 1000 - (unix_ms % 1000 < 0 ? 1 : 0)); /* floor, also before 1970 */
     struct tm parts;
 
     if (!gmtime_r(&seconds, &parts) || parts.tm_year < -1900 || parts.tm_year > 9999 - 1900) {

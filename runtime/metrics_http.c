@@ -94,6 +94,13 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     return answer_text(connection, MHD_HTTP_NOT_FOUND, "/metrics, /live or /ready");
 }
 
+/* getaddrinfo() of glibc takes 65536 for 0. */
+static bool is_port(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && digits <= 5 && text[digits] == '\0' && strtoul(text, NULL, 10) <= 65535;
+}
+
 /* "host:port" or "[host]:port" with a numeric host: a name server has no say in where a process listens. */
 static bool resolve(const char *listen_at, struct addrinfo **address, struct errbuf *err)
 {
@@ -114,7 +121,7 @@ static bool resolve(const char *listen_at, struct addrinfo **address, struct err
     }
     memcpy(host, from, host_len);
     host[host_len] = '\0';
-    if (getaddrinfo(host, colon + 1, &hints, address) != 0) {
+    if (!is_port(colon + 1) || getaddrinfo(host, colon + 1, &hints, address) != 0) {
         return errbuf_set(err, "metrics.listen: \"%s\" must be a numeric address and a port from 0 to 65535",
                           listen_at);
     }

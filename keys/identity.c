@@ -24,8 +24,7 @@ bool identity_channel_check(const char *text, char err[KEYS_ERR_BYTES])
     if (len >= IDENTITY_CHANNEL_BYTES)
         return keys_fail(err, "channel %s is longer than %d bytes; shorten the account name", quoted,
                          IDENTITY_CHANNEL_BYTES - 1);
-    if (!slash)
-        return keys_fail(err, "channel %s has no slash; write it as platform/account, e.g. mastodon/brand", quoted);
+    if (!slash) return keys_fail(err, "channel %s has no slash; write it as platform/account, e.g. blog/brand", quoted);
 
     size_t platform_len = strspn(text, LOWER DIGIT "-");
     if (platform_len != (size_t)(slash - text) || platform_len == 0 || platform_len > PLATFORM_MAX_BYTES ||

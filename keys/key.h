@@ -35,22 +35,23 @@
 #define KEY_OPERATION_PUBLISH "publish"
 
 /*
- * X(symbol, name in a descriptor)
+ * X(symbol, name in a descriptor, length of the longest key in bytes)
  *   plain      as above: a-z, 0-9 and "-" only; never a ".", which Standard Webhooks forbids in a webhook-id
  *   sf_string  plain as a String of RFC 8941, i.e. in double quotes
  *   uuid       RFC 9562 version 8, from the hash
  *   hex24      the first 24 digits of the hash
- *   tid        AT Protocol record key: the time of approval in microseconds and a clock id, 13 characters that sort
+ *   tid        AT Protocol record key: the time of approval in microseconds and a clock id, 13 characters that sort;
+ *              the microseconds within the millisecond and the clock id come from the hash
  */
 #define KEY_FORMATS(X)                                                                                                 \
-    X(PLAIN, "plain")                                                                                                  \
-    X(SF_STRING, "sf_string")                                                                                          \
-    X(UUID, "uuid")                                                                                                    \
-    X(HEX24, "hex24")                                                                                                  \
-    X(TID, "tid")
+    X(PLAIN, "plain", KEY_PLAIN_MAX_BYTES)                                                                             \
+    X(SF_STRING, "sf_string", KEY_PLAIN_MAX_BYTES + 2)                                                                 \
+    X(UUID, "uuid", 36)                                                                                                \
+    X(HEX24, "hex24", 24)                                                                                              \
+    X(TID, "tid", 13)
 
 enum key_format {
-#define X(symbol, name) KEY_##symbol,
+#define X(symbol, name, max_bytes) KEY_##symbol,
     KEY_FORMATS(X)
 #undef X
         KEY_FORMAT_COUNT

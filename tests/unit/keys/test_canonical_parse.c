@@ -216,11 +216,64 @@ static void test_reads_what_is_written(void **state)
     fclose(file);
 }
 
+static uint64_t random_bits(void)
+{
+    static uint64_t seed = 0x9e3779b97f4a7c15;
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+/* One to four bytes replaced, mostly by bytes that mean something in JSON. */
+static void mutate(char *text, size_t len)
+{
+    static const char bytes[] = "{}[]:,\"\\0123456789.-+eEu ntf\x80\xc0\xed\xf4\x00\x1f";
+    for (uint64_t n = random_bits() % 4 + 1; n > 0; n--)
+        text[random_bits() % len] = bytes[random_bits() % sizeof(bytes)];
+}
+
+/* Damaged texts: refused with a clean error, or taken, and then written and read again without a change. */
+static void test_damaged_texts(void **state)
+{
+    (void)state;
+    static const char seed[] =
+        "{\"a\":[12.5e-3,-0.1,1e20,{\"b\":\"\\u00e9\\\"\\ud83d\\ude00\"}],\"\xc3\xa9\":[true,null,[]]}";
+    size_t taken = 0;
+    for (int i = 0; i < 20000; i++) {
+        char text[sizeof(seed)];
+        char err[KEYS_ERR_BYTES] = "";
+        json_t *value;
+        memcpy(text, seed, sizeof(seed));
+        mutate(text, sizeof(seed) - 1);
+        if (!parse_copy(text, sizeof(seed) - 1, &value, err)) {
+            assert_clean_text(err);
+            continue;
+        }
+        taken++;
+        size_t len;
+        size_t again_len;
+        char *written = canonical_write(value, &len);
+        json_decref(value);
+        if (!parse_copy(written, len, &value, err)) fail_msg("%s: %s", written, err);
+        char *again = canonical_write(value, &again_len);
+        assert_string_equal(written, again);
+        json_decref(value);
+        free(written);
+        free(again);
+    }
+    assert_in_range(taken, 500, 19500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases), cmocka_unit_test(test_every_start),           cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_size),  cmocka_unit_test(test_reads_what_is_written),
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_every_start),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_reads_what_is_written),
+        cmocka_unit_test(test_damaged_texts),
     };
     return RUN_IN_ALL_LOCALES(tests);
 }

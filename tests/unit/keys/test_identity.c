@@ -206,6 +206,39 @@ static void test_item_lengths(void **state)
     }
 }
 
+/* Any bytes: refused with a clean error, or a normal form that is its own normal form and within its bounds. */
+static void test_any_bytes(void **state)
+{
+    (void)state;
+    static const char bytes[] = "ae \xcc\x81\xcc\xa3\xc3\xa9\xe1\x84\x92\xe1\x85\xa1\xf0\x9f\x9a\x80\n/";
+    uint64_t seed = 0x9e3779b97f4a7c15;
+    size_t taken = 0;
+    for (int i = 0; i < 20000; i++) {
+        char in[12];
+        char once[IDENTITY_ID_BYTES];
+        char twice[IDENTITY_ID_BYTES];
+        char err[KEYS_ERR_BYTES] = "";
+        size_t len = 1 + (size_t)i % sizeof(in);
+        size_t start = 0;
+        for (size_t k = 0; k < len; k++) {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            /* mostly the next byte, so that whole characters come about */
+            start = seed % 3 ? start + 1 : (size_t)(seed >> 8);
+            in[k] = bytes[start % (sizeof(bytes) - 1)];
+        }
+        if (!identity_item_normalise(in, len, once, err)) {
+            assert_clean_text(err);
+            continue;
+        }
+        taken++;
+        assert_true(identity_item_normalise(once, strlen(once), twice, err));
+        assert_string_equal(once, twice);
+    }
+    assert_in_range(taken, 1000, 19000);
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -263,8 +296,9 @@ static void test_longest_name_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_channels),     cmocka_unit_test(test_account), cmocka_unit_test(test_items),
-        cmocka_unit_test(test_item_lengths), cmocka_unit_test(test_names),   cmocka_unit_test(test_longest_name_fits),
+        cmocka_unit_test(test_channels),          cmocka_unit_test(test_account),   cmocka_unit_test(test_items),
+        cmocka_unit_test(test_item_lengths),      cmocka_unit_test(test_any_bytes), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_longest_name_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,9 @@ enable_testing()
 add_executable(unit unit.c)
 target_link_libraries(unit cmocka)
 add_test(NAME unit COMMAND unit)
-add_executable(step_golden golden.c)
-add_test(NAME step_golden COMMAND step_golden)
+add_executable(printed golden.c)
+add_test(NAME printed COMMAND printed)
+set_tests_properties(printed PROPERTIES LABELS golden)
 """
 PRESETS = """{"version": 6, "configurePresets": [{"name": "release", "generator": "Ninja", "binaryDir": "${sourceDir}/build/release"}],
 "buildPresets": [{"name": "release", "configurePreset": "release"}]}

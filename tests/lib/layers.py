@@ -26,8 +26,8 @@ PR_SET_CHILD_SUBREAPER = 36
 
 # name -> (kind, what). The first group runs by default, the second with `all`; what has no tests yet is passed over.
 DEFAULT_LAYERS = {
-    "unit": ("ctest", ["--exclude-regex", "golden"]),
-    "golden": ("ctest", ["--tests-regex", "golden"]),
+    "unit": ("ctest", ["--label-exclude", "golden"]),
+    "golden": ("ctest", ["--label-regex", "golden"]),
     "lint": ("lint", "house"),
     "scripts": ("pytest", "scripts"),
     "simulator": ("pytest", "platform_sim"),

@@ -69,7 +69,8 @@ def test_other_status_after_the_commit(sim, mastodon):
     reply = post(mastodon)
     assert (reply.status, reply.headers["Content-Type"], commits(sim)) == (503, "text/html", 1)
     assert reply.body.startswith(b"<html>")
-    sim.fault("commit_then_status", "m", status=504, headers={"Retry-After": "{http_date:30}"}, body={"error": {"code": "x"}})
+    sim.fault("commit_then_status", "m", status=504, headers={"Retry-After": "{http_date:30}"},
+              body={"error": {"code": "x"}})
     reply = post(mastodon)
     assert reply.json == {"error": {"code": "x"}} and reply.headers["Retry-After"].endswith(" GMT")
 
@@ -355,9 +356,9 @@ def test_late_commit_and_a_replay_in_between(sim, mastodon):
 
 def expecting(sim, body=BODY):
     sock = socket.create_connection(("127.0.0.1", int(sim.urls["m"].split(":")[2].split("/")[0])), 20)
-    head = "\r\n".join([f"POST /m{STATUSES} HTTP/1.1", "Host: sim", "Expect: 100-continue", f"Content-Length: {len(body)}",
-                        *HEADERS]) + "\r\n\r\n"
-    sock.sendall(head.encode())
+    lines = [f"POST /m{STATUSES} HTTP/1.1", "Host: sim", "Expect: 100-continue", f"Content-Length: {len(body)}"]
+    lines += HEADERS
+    sock.sendall("\r\n".join(lines).encode() + b"\r\n\r\n")
     return sock
 
 

@@ -15,13 +15,14 @@ CONNECTIONS = 256
 
 
 def start(*arguments, **options):
-    return subprocess.Popen([sys.executable, "-m", "platform_sim", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            env={**os.environ, "PYTHONPATH": TESTS_FOLDER}, **options)
+    return subprocess.Popen([sys.executable, "-m", "platform_sim", *arguments], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": TESTS_FOLDER}, **options)
 
 
 def test_ready_file_and_first_line_say_the_port(tmp_path):
     ready = tmp_path / "ready"
-    process = start("--ready-file", str(ready), "--instance", "x=webhook:channel=webhook/a,token=whsec_AAAA,success_status=202")
+    process = start("--ready-file", str(ready), "--instance",
+                    "x=webhook:channel=webhook/a,token=whsec_AAAA,success_status=202")
     port = int(process.stdout.readline())
     while not ready.exists():
         time.sleep(0.01)
@@ -30,6 +31,28 @@ def test_ready_file_and_first_line_say_the_port(tmp_path):
     assert state["instances"]["x"]["settings"]["success_status"] == 202
     process.send_signal(signal.SIGTERM)
     assert process.wait(5) == 0 and process.communicate() == (b"", b"")
+
+
+def test_instances_from_a_file(tmp_path):
+    path = tmp_path / "instances.json"
+    path.write_text('[{"name": "w", "platform": "webhook", "channel": "webhook/a", "token": "whsec_AAAA", "gone": true}]')
+    process = start("--instances", str(path))
+    port = int(process.stdout.readline())
+    assert call("POST", f"http://127.0.0.1:{port}/w", body={"id": "1"}).status == 410
+    process.terminate()
+    assert process.wait(5) == 0
+    process.communicate()
+
+
+def test_what_is_left_of_a_test_does_not_count_in_the_next(sim):
+    sim.fault("commit_late", "m", after_ms=150, close="fin")
+    sock = raw(sim.urls["m"], "/api/v1/statuses", b'{"status":"https://blog.example/p/1"}',
+               ("Authorization: Bearer mastodon-token-1", "Content-Type: application/json"))
+    assert read_all(sock) == (b"", "fin")
+    sim.reset()
+    time.sleep(0.25)
+    report = sim.report()
+    assert (report["totals"]["commits"], report["deliveries"], report["violations"]) == (0, {}, [])
 
 
 def test_starts_quickly():
@@ -81,7 +104,8 @@ def test_many_connections_at_once(sim):
 
     def one(number):
         account = Account(sim.urls["m"], {"Authorization": "Bearer mastodon-token-1"})
-        replies.append(account.post("/api/v1/statuses", {"status": f"https://blog.example/p/{number}"}, timeout_s=60).status)
+        body = {"status": f"https://blog.example/p/{number}"}
+        replies.append(account.post("/api/v1/statuses", body, timeout_s=60).status)
 
     sim.fault("hold", "m", times=-1)
     threads = [threading.Thread(target=one, args=(number,)) for number in range(CONNECTIONS)]
@@ -100,7 +124,8 @@ def test_many_connections_at_once(sim):
 def test_one_connection_carries_many_requests(sim, mastodon):
     connection = mastodon.connect()
     for number in range(20):
-        assert mastodon.post("/api/v1/statuses", {"status": f"https://blog.example/p/{number}"}, connection).status == 200
+        body = {"status": f"https://blog.example/p/{number}"}
+        assert mastodon.post("/api/v1/statuses", body, connection).status == 200
     connection.close()
     assert sim.report()["instances"]["m"]["on_reused_connection"] == 19
 

@@ -166,6 +166,8 @@ def test_list_records(sim, session):
     keys = [record["uri"].split("/")[-1] for record in full["records"]]
     assert keys == sorted(keys, reverse=True) and full["cursor"] == keys[-1]
     assert page(session, limit=100, cursor=full["cursor"]).json == {"records": []}
+    short = page(session, limit=100, cursor=keys[-3]).json
+    assert len(short["records"]) == 2 and short["cursor"] == keys[-1]
     assert page(session, limit=3, reverse="true").json["records"][0]["uri"].endswith(keys[-1])
     assert len(page(session, cursor="zzzz").json["records"]) == 50
     assert page(session, limit=101).status == 400

@@ -7,8 +7,8 @@
  * of several members of one name wins. It does fail over bytes that are no UTF-8, over what is no JSON and over depth;
  * then `json` is NULL and json_error says why. Everything is bounded. No byte of an answer is ever asserted on.
  */
-#ifndef PLATFORMS_ANSWER_H
-#define PLATFORMS_ANSWER_H
+#ifndef LANDFALL_PLATFORMS_ANSWER_H
+#define LANDFALL_PLATFORMS_ANSWER_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -9,8 +9,8 @@
  *
  * Boot-time milliseconds throughout.
  */
-#ifndef PLATFORMS_AUTH_H
-#define PLATFORMS_AUTH_H
+#ifndef LANDFALL_PLATFORMS_AUTH_H
+#define LANDFALL_PLATFORMS_AUTH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,6 @@
 #include "runtime/errbuf.h"
 #include "runtime/secret.h"
 
-#define AUTH_SESSION_VALUES_MAX   8
 #define AUTH_LOGIN_BACKOFF_MS     10000 /* after the first failed login; doubles */
 #define AUTH_LOGIN_BACKOFF_MAX_MS 600000
 
@@ -31,7 +30,7 @@ struct session_value {
 
 /* One per channel, in the program's storage; zeroed by session_init. */
 struct session {
-    struct session_value values[AUTH_SESSION_VALUES_MAX];
+    struct session_value values[DESCRIPTOR_SESSION_VALUES_MAX];
     int count;               /* 0: no session */
     int64_t expires_boot_ms; /* 0: not known */
     bool login_in_flight;
@@ -55,7 +54,8 @@ void auth_add_headers(const struct channel *channel, struct form *form);
 enum session_state session_state(const struct channel *channel, const struct session *session, int64_t now_boot_ms);
 
 /* The login request. After sending it, call session_login_begun and then exactly one of the two others. */
-MUSTCHECK bool auth_login_form(struct channel *channel, struct form *form, struct errbuf *err);
+MUSTCHECK bool auth_login_form(struct channel *channel, enum descriptor_half half, struct form *form,
+                               struct errbuf *err);
 void session_login_begun(struct session *session);
 
 /* Take the tokens out of a login's answer. False: it was refused or cannot be read; the session is empty and the next

@@ -6,8 +6,8 @@
  * channel stays as it was read, only its credentials can be read again. The set owns its channels; descriptors belong
  * to the descriptor set, which must live longer.
  */
-#ifndef PLATFORMS_CHANNEL_H
-#define PLATFORMS_CHANNEL_H
+#ifndef LANDFALL_PLATFORMS_CHANNEL_H
+#define LANDFALL_PLATFORMS_CHANNEL_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -23,22 +23,20 @@ struct channel {
     char name[IDENTITY_CHANNEL_BYTES]; /* "mastodon/brand" */
     const char *account;               /* behind the slash */
     struct descriptor *descriptor;
-    json_t *settings; /* object, checked, defaults filled in */
-    char *instance;   /* where the platform is, for the key: an origin in normal form, a URL, or the platform's name */
+    enum descriptor_tier tier; /* the descriptor's, or key where a setting states the key window */
+    json_t *settings;          /* object, checked, defaults filled in */
+    char *instance; /* where the platform is, for the key: an origin in normal form, a URL, or the platform's name */
     struct credentials credentials;
     struct delivery_policy policy;
     int64_t write_limit_ms; /* how long one write may take; with its margins it stays below policy.lease_ms */
     int64_t spacing_ms;
-    int burst;
+    int64_t burst;
     bool paused;
     char *text;                   /* the channel's own jq for the text, or NULL */
     struct program *text_program; /* compiled when first used */
 };
 
 struct channel_set;
-
-/* What a lease must cover besides the write: the round trips and the clocks' difference. */
-#define CHANNEL_LEASE_MARGIN_MS 5000
 
 /* defaults: the fleet's max_attempts, backoff, give_up_after_ms, hold_absent, max_age_ms; the rest comes from
  * descriptor and channel. config_path: for errors and relative paths, NULL if there is no file. */
@@ -63,6 +61,7 @@ struct channel_facts {
     int64_t dated_ms;
     int64_t attempt_from_ms;
     const char *ext_id;
+    bool replay; /* an earlier attempt of this delivery is in doubt */
 };
 
 /* The input object of programs, without part, hole, answer, cursor and prepared, which whoever runs one adds. */
@@ -70,6 +69,7 @@ json_t *channel_input(const struct channel *channel, const struct channel_facts 
 
 /* The text to publish: the channel's own program, or the descriptor's; *text NULL where there is neither. The caller
  * frees it with free(). */
-MUSTCHECK bool channel_text(struct channel *channel, const json_t *input, char **text, struct errbuf *err);
+MUSTCHECK bool channel_text(struct channel *channel, enum descriptor_half half, const json_t *input, char **text,
+                            struct errbuf *err);
 
 #endif

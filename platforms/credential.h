@@ -6,16 +6,17 @@
  * content is held as struct secret and is read by form_fill() and nobody else. What is read again at a reload replaces
  * the old only if all of it could be read.
  */
-#ifndef PLATFORMS_CREDENTIAL_H
-#define PLATFORMS_CREDENTIAL_H
+#ifndef LANDFALL_PLATFORMS_CREDENTIAL_H
+#define LANDFALL_PLATFORMS_CREDENTIAL_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include "runtime/errbuf.h"
 #include "runtime/secret.h"
 
 #define CREDENTIAL_ONLY "secret"
+
+struct shape;
 
 struct credential {
     char *name;
@@ -29,10 +30,20 @@ struct credentials {
     size_t count;
 };
 
-/* Read what the configuration object of a channel names: member "credential", or "credentials" by name. The object has
- * been checked for other members. path: JSON path of the channel, for errors; config_path: the file's, or NULL. */
-MUSTCHECK bool credentials_load(const json_t *channel, const char *config_path, const char *path,
-                                struct credentials *out, struct errbuf *err);
+/* What a channel's configuration says of one. The name is NULL where it has only one. */
+struct credential_source {
+    const char *name;
+    const char *env;
+    const char *file;
+};
+
+/* The shape of {"env": ..} or {"file": ..}. */
+const struct shape *credential_shape(void);
+
+/* Read them all. Files are seen from the folder of config_path (NULL: as they are). path: JSON path of the channel, for
+ * errors. */
+MUSTCHECK bool credentials_load(const struct credential_source *sources, size_t count, const char *config_path,
+                                const char *path, struct credentials *out, struct errbuf *err);
 void credentials_fini(struct credentials *credentials);
 
 /* Read all again. False: err says what is wrong and the old ones stay. *changed: at least one is another now. */

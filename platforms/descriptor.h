@@ -9,18 +9,21 @@
  *
  * The reconciler uses DESCRIPTOR_READ and never compiles the write half.
  */
-#ifndef PLATFORMS_DESCRIPTOR_H
-#define PLATFORMS_DESCRIPTOR_H
+#ifndef LANDFALL_PLATFORMS_DESCRIPTOR_H
+#define LANDFALL_PLATFORMS_DESCRIPTOR_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "keys/key.h"
+#include "platforms/limits.h"
+#include "platforms/text.h"
 #include "runtime/errbuf.h"
 
-#define DESCRIPTOR_FILE_MAX_BYTES (1024 * 1024)
-#define DESCRIPTOR_STATUS_MAX     16
+#define DESCRIPTOR_FILE_MAX_BYTES     (1024 * 1024)
+#define DESCRIPTOR_STATUS_MAX         16
+#define DESCRIPTOR_SESSION_VALUES_MAX 8
 
 #define DESCRIPTOR_TIERS(X)                                                                                            \
     X(TIER_KEY, "key")       /* the platform honours our key for a while */                                            \
@@ -47,11 +50,12 @@
     X(AUTH_SESSION, "session")                                                                                         \
     X(AUTH_WEBHOOK, "webhook") /* Standard Webhooks: signature and timestamp headers */
 
-#define DESCRIPTOR_BODIES(X)                                                                                           \
-    X(BODY_NONE, "none")                                                                                               \
-    X(BODY_JSON, "json")                                                                                               \
-    X(BODY_FORM, "form")                                                                                               \
-    X(BODY_TEXT, "text")
+/* May a search end before the end of the history? */
+#define DESCRIPTOR_FLOORS(X)                                                                                           \
+    X(FLOOR_NONE, "none")                                                                                              \
+    X(FLOOR_SERVER_TIME, "server_time") /* newest first by the server's own time: older than the attempt is enough */
+
+#define DESCRIPTOR_REPEATS(X) X(REPEATS_HARMFUL, "harmful") X(REPEATS_HARMLESS, "harmless")
 
 /* What an accept rule makes of an answer; docs/contract.md, section 7. */
 #define DESCRIPTOR_OUTCOMES(X)                                                                                         \
@@ -65,25 +69,13 @@
     X(OUTCOME_CONFLICT, "conflict")                                                                                    \
     X(OUTCOME_SESSION_EXPIRED, "session_expired") /* log in and send the same again; the attempt goes on */
 
-/* The forms of a "come back at" in an answer. */
-#define DESCRIPTOR_LIMIT_FORMS(X)                                                                                      \
-    X(LIMIT_SECONDS_OR_DATE, "seconds_or_date") /* Retry-After */                                                      \
-    X(LIMIT_EPOCH_S, "epoch_s")                                                                                        \
-    X(LIMIT_EPOCH_MS, "epoch_ms")                                                                                      \
-    X(LIMIT_DELTA_S, "delta_s")                                                                                        \
-    X(LIMIT_ISO8601, "iso8601")                                                                                        \
-    X(LIMIT_BODY, "body") /* seconds, from a program */
-
-#define DESCRIPTOR_UNITS(X) X(UNIT_GRAPHEMES, "graphemes") X(UNIT_CODE_POINTS, "code_points") X(UNIT_BYTES, "bytes")
-
 #define X(id, name) id,
 enum descriptor_tier { DESCRIPTOR_TIERS(X) };
 enum descriptor_setting_type { DESCRIPTOR_SETTING_TYPES(X) };
 enum descriptor_auth_kind { DESCRIPTOR_AUTH_KINDS(X) };
-enum descriptor_body { DESCRIPTOR_BODIES(X) };
+enum descriptor_floor { DESCRIPTOR_FLOORS(X) };
+enum descriptor_repeats { DESCRIPTOR_REPEATS(X) };
 enum descriptor_outcome { DESCRIPTOR_OUTCOMES(X) };
-enum descriptor_limit_form { DESCRIPTOR_LIMIT_FORMS(X) };
-enum descriptor_unit { DESCRIPTOR_UNITS(X) };
 #undef X
 
 enum descriptor_half { DESCRIPTOR_READ, DESCRIPTOR_WRITE, DESCRIPTOR_HALVES };
@@ -94,15 +86,16 @@ struct descriptor_setting {
     bool required;
     const json_t *fallback; /* NULL: none */
     const json_t *values;   /* enum: array of strings */
+    const char *help;
 };
 
 /* A request as the descriptor describes it; form_render() makes one of it. */
 struct descriptor_request {
     const char *method;
-    enum descriptor_body body;
-    const char *body_type; /* content type of a text body */
-    bool anonymous;        /* sent without the channel's credential */
-    const char *url_part, *headers_part, *body_part;
+    bool anonymous; /* sent without the channel's credential */
+    const char *url_part, *headers_part;
+    const char *json_part, *form_part, *text_part; /* the body: one of them, or none */
+    const char *text_type;                         /* content type of a text body */
 };
 
 struct descriptor_status_list {
@@ -116,7 +109,6 @@ struct descriptor_rule {
     enum descriptor_outcome outcome;
     const char *reason;             /* a word of core/reason.h, or NULL */
     bool before_effect;             /* raised before anything was done: certain even for a delivery in doubt */
-    bool replay_only;               /* only while an earlier attempt of the delivery is in doubt */
     const char *if_part;            /* -> true */
     const char *id_part, *url_part; /* -> string, number or null */
 };
@@ -142,29 +134,31 @@ struct descriptor_listing {
     const char *entries_part; /* -> [{id, url, at_ms, urls, keys, html, text, skip}] */
     const char *next_part;    /* -> cursor or null */
     const char *end_part;     /* -> true if this page proves the end */
-    bool floor_server_time;   /* newest first by the server's own time: pages older than the attempt need not be read */
-    bool drift;               /* pages are numbered: a new post shifts them */
-    int pages_max;
+    enum descriptor_floor floor;
+    bool drift; /* pages are numbered: a new post shifts them */
+    int64_t pages_max;
 };
 
 struct descriptor_wait {
     struct descriptor_status_list statuses;
-    enum descriptor_limit_form form;
-    const char *header;  /* lower case; NULL for LIMIT_BODY */
-    const char *at_part; /* LIMIT_BODY: -> seconds */
+    enum limits_form form;
+    const char *header;  /* lower case; NULL for LIMITS_BODY */
+    const char *at_part; /* LIMITS_BODY: -> seconds */
 };
 
 /* A limit on the item, told at submit. */
 struct descriptor_item_limit {
     const char *what_part; /* -> text or null */
-    enum descriptor_unit unit;
+    enum text_unit unit;
     int64_t max;             /* 0: max_setting */
     const char *max_setting; /* name of the setting that says it */
     int64_t url_counts;      /* 0: as long as it is */
 };
 
 struct descriptor {
-    const char *file, *platform, *title;
+    char *file;
+    const char *platform, *title;
+    const json_t *docs;
     json_t *document;
     bool unverified; /* `verify`: not all of it was seen on a real server */
 
@@ -173,11 +167,11 @@ struct descriptor {
     const char *instance_setting; /* whose value says where the platform is */
 
     enum descriptor_auth_kind auth;
-    const char *auth_header;        /* AUTH_HEADER */
-    const char *const *credentials; /* names of the credentials a channel must give; "secret" = the only one */
-    size_t credential_count;
+    const char *auth_header;         /* AUTH_HEADER */
+    const json_t *credential_names;  /* as given; NULL: the usual ones of the kind */
     struct descriptor_request login; /* AUTH_SESSION */
-    const char *token_part;          /* -> string, or object of named strings: session.<name> */
+    const char *token_part;          /* -> string, or object of strings by the names of session_names */
+    const json_t *session_names;     /* what holes session.<name> there are; NULL: "token" */
     int64_t login_limit_ms, lifetime_s;
 
     const char *text_part;    /* NULL: the platform publishes no text of its own */
@@ -186,7 +180,7 @@ struct descriptor {
     size_t item_limit_count;
 
     enum descriptor_tier tier;
-    bool harmless; /* repeats; a setting may change it: channel.h */
+    enum descriptor_repeats repeats; /* what holds for a channel is in its policy */
     bool has_key;
     enum key_format key_format;
     int64_t key_max_length, key_window_s; /* -1: never ends */
@@ -207,12 +201,10 @@ struct descriptor {
     struct descriptor_listing listing;
     const char *marks_part;
 
-    int64_t late_commit_s, visibility_lag_s, lease_s, margin_s;
-    int clean_misses;
+    int64_t late_commit_s, visibility_lag_s, clean_misses, lease_s, margin_s;
     struct descriptor_wait *waits;
     size_t wait_count;
-    int64_t spacing_ms;
-    int burst;
+    int64_t spacing_ms, burst;
 
     struct descriptor_private *own; /* parts and compiled programs */
 };
@@ -228,6 +220,16 @@ MUSTCHECK bool descriptor_run(struct descriptor *descriptor, enum descriptor_hal
 /* As descriptor_run for a program that answers yes or no: only true is yes, everything else no. */
 MUSTCHECK bool descriptor_ask(struct descriptor *descriptor, enum descriptor_half half, const char *part,
                               const json_t *input, bool *yes, struct errbuf *err);
+
+/* Name of the i-th credential that a channel must give; NULL behind the last one. A single one is called "secret". */
+const char *descriptor_credential(const struct descriptor *descriptor, size_t i);
+
+/* True if a setting's value is of its type; else why ("must be ..."). Values that need one get their normal form from
+ * channel.c. */
+bool descriptor_setting_fits(const struct descriptor_setting *setting, const json_t *value, char *why, size_t why_size);
+
+/* Name of the i-th value of a session: the hole session.<name>. NULL behind the last one. */
+const char *descriptor_session_value(const struct descriptor *descriptor, size_t i);
 
 bool descriptor_status_fits(const struct descriptor_status_list *list, int status);
 const char *descriptor_tier_name(enum descriptor_tier tier);

@@ -13,8 +13,8 @@
  * URLs, header names and header values with control characters, URLs that are not http(s) and URLs with user
  * information are refused.
  */
-#ifndef PLATFORMS_FORM_H
-#define PLATFORMS_FORM_H
+#ifndef LANDFALL_PLATFORMS_FORM_H
+#define LANDFALL_PLATFORMS_FORM_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -95,12 +95,16 @@ MUSTCHECK bool form_fill(const struct form *form, const struct form_fill *fill, 
 /* Wipes and frees. */
 void http_request_fini(struct http_request *request);
 
-/* True if a hole begins with this word ("session."): asks whether a login is needed before the send. */
+/* True if the name of a hole begins so ("session."): is a login needed before the send? */
 bool form_needs(const struct form *form, const char *hole_prefix);
 
-/* Add a header; takes the text's segments over. For auth.c. */
-void form_add_header(struct form *form, const char *name, struct form_text own_value);
-/* One text out of literal, hole, literal; any may be NULL. */
-struct form_text form_text_of(const char *before, const char *hole, const char *after);
+/* Add a header "<before><hole>" whose hole is filled as it is; before may be "". For auth.c. */
+void form_add_hole_header(struct form *form, const char *name, const char *before, const char *hole);
+
+/* True for what stands in a URL and in a form body as it is (RFC 3986, section 2.3). */
+bool form_unreserved(char c);
+
+/* What can be wrong with a form, wherever it came from: method, address, header names and values. */
+MUSTCHECK bool form_check(const struct form *form, struct errbuf *err);
 
 #endif

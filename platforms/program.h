@@ -11,17 +11,19 @@
  * running program cannot be interrupted and memory is not limited, so descriptors are trusted code and inputs are
  * bounded. Main thread only: compiling takes HOME out of the environment for a moment, because libjq would read ~/.jq.
  */
-#ifndef PLATFORMS_PROGRAM_H
-#define PLATFORMS_PROGRAM_H
+#ifndef LANDFALL_PLATFORMS_PROGRAM_H
+#define LANDFALL_PLATFORMS_PROGRAM_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include "keys/canonical.h"
 #include "runtime/errbuf.h"
 
 #define PROGRAM_INPUT_MAX_BYTES  ((size_t)8 << 20) /* strings and names, and 16 for every value */
 #define PROGRAM_RESULT_MAX_BYTES ((size_t)8 << 20)
-#define PROGRAM_DEPTH_MAX        128
+#define PROGRAM_INPUT_DEPTH_MAX  128
+#define PROGRAM_RESULT_DEPTH_MAX CANONICAL_DEPTH_MAX /* what is printed must fit */
 
 struct program;
 

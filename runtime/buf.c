@@ -50,7 +50,10 @@ static void reserve(struct buf *buf, size_t more)
 
 bool buf_append(struct buf *buf, const void *bytes, size_t len)
 {
-    size_t room = buf->max_bytes - buf->len; /* 0 once something was cut */
+    if (buf->cut) {
+        return false;
+    }
+    size_t room = buf->max_bytes - buf->len;
     if (len > room) {
         buf->cut = true;
         len = room;

@@ -76,8 +76,7 @@ class IndexNow(Platform):
         if not self._of_host(submission):
             if not self.settings["error_bodies"]:
                 return Answer(422)
-            body = {"code": "InvalidRequestParameters", "message": "urlList host mismatch", "details": []}
-            return Answer.of_json(422, body)
+            return Answer.of_json(422, {"code": "InvalidRequestParameters", "message": "urlList host mismatch", "details": []})
         return lambda: self._commit(request, submission)
 
     @staticmethod

@@ -137,8 +137,7 @@ class Simulator:
 
     def instance(self, name):
         if name not in self.instances:
-            known = ", ".join(sorted(self.instances)) or "none"
-            raise SettingError(f"there is no instance {name!r}; there are {known}")
+            raise SettingError(f"there is no instance {name!r}; there are {', '.join(sorted(self.instances)) or 'none'}")
         return self.instances[name]
 
     def has_own_port(self, name):

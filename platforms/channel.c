@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "platforms/channel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "platforms/channel_load.h"
+#include "platforms/program.h"
+#include "runtime/clock.h"
+#include "runtime/die.h"
+
+struct channel_set {
+    char *file; /* for errors */
+    struct channel **items;
+    size_t count;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(struct channel *const *)a)->name, (*(struct channel *const *)b)->name);
+}
+
+bool channel_set_load(const json_t *channels, const char *config_path, struct descriptor_set *descriptors,
+                      const struct delivery_policy *defaults, struct channel_set **out, struct errbuf *err)
+{
+    const char *file = config_path ? config_path : "configuration";
+    struct channel_load load = {file, config_path, descriptors, defaults};
+    *out = NULL;
+    if (!json_is_object(channels)) return errbuf_set(err, "%s: $.channels: must be an object", file);
+    struct channel_set *set = xcalloc(1, sizeof(*set));
+    set->file = xstrdup(file);
+    set->items = xcalloc(json_object_size(channels), sizeof(struct channel *));
+    const char *name;
+    json_t *object;
+    json_object_foreach((json_t *)channels, name, object)
+    {
+        if (strcmp(name, "$comment") == 0) continue;
+        if (!channel_load_one(&load, name, object, &set->items[set->count], err)) {
+            channel_set_free(&set);
+            return false;
+        }
+        set->count++;
+    }
+    qsort(set->items, set->count, sizeof(struct channel *), by_name);
+    *out = set;
+    return true;
+}
+
+void channel_set_free(struct channel_set **set)
+{
+    if (!*set) return;
+    for (size_t i = 0; i < (*set)->count; i++)
+        channel_free(&(*set)->items[i]);
+    free((*set)->items);
+    free((*set)->file);
+    free(*set);
+    *set = NULL;
+}
+
+size_t channel_set_count(const struct channel_set *set)
+{
+    return set->count;
+}
+
+struct channel *channel_set_at(const struct channel_set *set, size_t i)
+{
+    return set->items[i];
+}
+
+static int name_against(const void *name, const void *item)
+{
+    return strcmp(name, (*(struct channel *const *)item)->name);
+}
+
+struct channel *channel_find(const struct channel_set *set, const char *name)
+{
+    struct channel **found = bsearch(name, set->items, set->count, sizeof(struct channel *), name_against);
+    return found ? *found : NULL;
+}
+
+static void put(json_t *object, const char *name, json_t *own_value)
+{
+    if (json_object_set_new(object, name, own_value ? own_value : json_null()) != 0) die("out of memory");
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+json_t *channel_input(const struct channel *channel, const struct channel_facts *facts)
+{
+    char approved_at[CLOCK_RFC3339_SIZE];
+    json_t *input = json_object();
+    put(input, "item", json_incref((json_t *)facts->item));
+    put(input, "text", text_or_null(facts->text));
+    put(input, "text_facts", json_incref((json_t *)facts->text_facts));
+    put(input, "settings", json_incref(channel->settings));
+    put(input, "channel", json_string(channel->name));
+    put(input, "account", json_string(channel->account));
+    put(input, "key", text_or_null(facts->key));
+    put(input, "gen", json_integer(facts->generation));
+    put(input, "approved_at_ms", json_integer(facts->approved_at_ms));
+    put(input, "approved_at", json_string(clock_rfc3339(facts->approved_at_ms, approved_at)));
+    put(input, "dated_ms", json_integer(facts->dated_ms));
+    put(input, "attempt_from_ms", json_integer(facts->attempt_from_ms));
+    put(input, "ext_id", text_or_null(facts->ext_id));
+    put(input, "replay", json_boolean(facts->replay));
+    return input;
+}
+
+static bool run_text(struct channel *channel, enum descriptor_half half, const json_t *input, json_t **result,
+                     struct errbuf *err)
+{
+    struct descriptor *descriptor = channel->descriptor;
+    if (!channel->text) return descriptor_run(descriptor, half, descriptor->text_part, input, result, err);
+    char path[IDENTITY_CHANNEL_BYTES + 32];
+    snprintf(path, sizeof(path), "channels.%s.text", channel->name);
+    struct program_part part = {path, channel->text};
+    if (!channel->text_program && !program_new("configuration", &part, 1, &channel->text_program, err)) return false;
+    return program_run(channel->text_program, path, input, result, err);
+}
+
+bool channel_text(struct channel *channel, enum descriptor_half half, const json_t *input, char **text,
+                  struct errbuf *err)
+{
+    *text = NULL;
+    json_t *result = NULL;
+    if (!channel->text && !channel->descriptor->text_part) return true;
+    if (!run_text(channel, half, input, &result, err)) return false;
+    const char *string = json_string_value(result);
+    bool ok = string && strlen(string) == json_string_length(result);
+    if (ok) *text = xstrdup(string);
+    json_decref(result);
+    return ok || errbuf_set(err, "%s: the text is not a string without NUL characters", channel->name);
+}

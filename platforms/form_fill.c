@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Filling the holes. Everything that may hold a secret lives in a `filled`, which wipes what it leaves behind when it
+ * grows and when it ends.
+ */
+#include "platforms/form.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "platforms/auth.h"
+#include "runtime/die.h"
+
+#define SIGNING_KEY_MIN_BYTES 24 /* Standard Webhooks, version 1 */
+#define SIGNING_KEY_MAX_BYTES 64
+
+struct filled {
+    char *bytes;
+    size_t len, size;
+};
+
+static void wipe(struct filled *filled)
+{
+    if (filled->bytes) sodium_memzero(filled->bytes, filled->size);
+    free(filled->bytes);
+    memset(filled, 0, sizeof(*filled));
+}
+
+static void put(struct filled *filled, const char *bytes, size_t len)
+{
+    if (filled->size - filled->len <= len) {
+        struct filled larger = {.len = filled->len, .size = 2 * filled->size + len + 64};
+        larger.bytes = xmalloc(larger.size);
+        if (filled->len > 0) memcpy(larger.bytes, filled->bytes, filled->len);
+        wipe(filled);
+        *filled = larger;
+    }
+    memcpy(filled->bytes + filled->len, bytes, len);
+    filled->len += len;
+    filled->bytes[filled->len] = '\0';
+}
+
+static void put_percent(struct filled *filled, const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char code[4];
+        int size = form_unreserved(bytes[i]) ? snprintf(code, sizeof(code), "%c", bytes[i])
+                                             : snprintf(code, sizeof(code), "%%%02X", (unsigned char)bytes[i]);
+        put(filled, code, (size_t)size);
+    }
+}
+
+static void put_json(struct filled *filled, const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char code[8];
+        unsigned char c = (unsigned char)bytes[i];
+        int size = c == '"' || c == '\\' ? snprintf(code, sizeof(code), "\\%c", c)
+                   : c < 0x20            ? snprintf(code, sizeof(code), "\\u%04x", c)
+                                         : snprintf(code, sizeof(code), "%c", c);
+        put(filled, code, (size_t)size);
+    }
+}
+
+static void put_base64(struct filled *filled, const unsigned char *bytes, size_t len)
+{
+    size_t size = sodium_base64_ENCODED_LEN(len, sodium_base64_VARIANT_ORIGINAL);
+    char *text = xmalloc(size);
+    sodium_bin2base64(text, size, bytes, len, sodium_base64_VARIANT_ORIGINAL);
+    put(filled, text, strlen(text));
+    sodium_memzero(text, size);
+    free(text);
+}
+
+static bool put_secret(const struct form_fill *fill, const char *name, struct filled *out, struct errbuf *err)
+{
+    const struct secret *secret = credentials_get(fill->credentials, name);
+    if (!secret) return errbuf_set(err, "the channel has no credential \"%s\"", name);
+    size_t len;
+    const char *bytes = secret_bytes(secret, &len);
+    put(out, bytes, len);
+    return true;
+}
+
+static bool put_session(const struct form_fill *fill, const char *name, struct filled *out, struct errbuf *err)
+{
+    const struct secret *secret = fill->session ? session_get(fill->session, name) : NULL;
+    if (!secret) return errbuf_set(err, "there is no session value \"%s\": a login must come first", name);
+    size_t len;
+    const char *bytes = secret_bytes(secret, &len);
+    put(out, bytes, len);
+    return true;
+}
+
+static bool put_basic(const struct form_fill *fill, struct filled *out, struct errbuf *err)
+{
+    struct filled pair = {0};
+    bool ok = put_secret(fill, "user", &pair, err);
+    if (ok && memchr(pair.bytes, ':', pair.len)) ok = errbuf_set(err, "the credential \"user\" holds a colon");
+    if (ok) {
+        put(&pair, ":", 1);
+        ok = put_secret(fill, "password", &pair, err);
+    }
+    if (ok) put_base64(out, (const unsigned char *)pair.bytes, pair.len);
+    wipe(&pair);
+    return ok;
+}
+
+/* "whsec_" and the key in base64. */
+static bool signing_key(const struct form_fill *fill, unsigned char key[SIGNING_KEY_MAX_BYTES], size_t *key_len,
+                        struct errbuf *err)
+{
+    const struct secret *secret = credentials_get(fill->credentials, CREDENTIAL_ONLY);
+    size_t len = 0;
+    const char *text = secret ? secret_bytes(secret, &len) : "";
+    size_t prefix = len > 6 && memcmp(text, "whsec_", 6) == 0 ? 6 : 0;
+    const char *end;
+    bool ok = sodium_base642bin(key, SIGNING_KEY_MAX_BYTES, text + prefix, len - prefix, NULL, key_len, &end,
+                                sodium_base64_VARIANT_ORIGINAL) == 0 &&
+              end == text + len && *key_len >= SIGNING_KEY_MIN_BYTES;
+    return ok || errbuf_set(err, "the signing secret must be whsec_ and %d to %d bytes in base64",
+                            SIGNING_KEY_MIN_BYTES, SIGNING_KEY_MAX_BYTES);
+}
+
+static const char *header_value(const struct http_request *request, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < request->header_count; i++)
+        if (strncasecmp(request->headers[i], name, len) == 0 && request->headers[i][len] == ':')
+            return request->headers[i] + len + 2;
+    return NULL;
+}
+
+/* Standard Webhooks v1: HMAC-SHA256 over "<id>.<timestamp>.<body>", the bytes as they are sent. Needs the header
+ * webhook-id and the body of the request to be filled before. */
+static bool put_signature(const struct form_fill *fill, const struct http_request *request, struct filled *out,
+                          struct errbuf *err)
+{
+    const char *id = header_value(request, "webhook-id");
+    if (!id) return errbuf_set(err, "a signature needs the header webhook-id");
+    unsigned char key[SIGNING_KEY_MAX_BYTES], mac[crypto_auth_hmacsha256_BYTES];
+    size_t key_len = 0;
+    bool ok = signing_key(fill, key, &key_len, err);
+    if (ok) {
+        char timestamp[32];
+        int timestamp_len = snprintf(timestamp, sizeof(timestamp), ".%" PRId64 ".", fill->unix_s);
+        crypto_auth_hmacsha256_state state;
+        crypto_auth_hmacsha256_init(&state, key, key_len);
+        crypto_auth_hmacsha256_update(&state, (const unsigned char *)id, strlen(id));
+        crypto_auth_hmacsha256_update(&state, (const unsigned char *)timestamp, (size_t)timestamp_len);
+        crypto_auth_hmacsha256_update(&state, (const unsigned char *)request->body, request->body_len);
+        crypto_auth_hmacsha256_final(&state, mac);
+        sodium_memzero(&state, sizeof(state));
+        put(out, "v1,", 3);
+        put_base64(out, mac, sizeof(mac));
+    }
+    sodium_memzero(key, sizeof(key));
+    return ok;
+}
+
+static bool hole_value(const char *name, const struct form_fill *fill, const struct http_request *request,
+                       struct filled *out, struct errbuf *err)
+{
+    if (strcmp(name, "secret") == 0) return put_secret(fill, CREDENTIAL_ONLY, out, err);
+    if (strncmp(name, "secret.", 7) == 0) return put_secret(fill, name + 7, out, err);
+    if (strncmp(name, "session.", 8) == 0) return put_session(fill, name + 8, out, err);
+    if (strcmp(name, "basic") == 0) return put_basic(fill, out, err);
+    if (strcmp(name, "signature") == 0) return put_signature(fill, request, out, err);
+    if (strcmp(name, "timestamp") != 0) return errbuf_set(err, "there is no hole \"%.40s\"", name);
+    char text[24];
+    put(out, text, (size_t)snprintf(text, sizeof(text), "%" PRId64, fill->unix_s));
+    return true;
+}
+
+static bool fill_text(const struct form_text *text, const struct form_fill *fill, const struct http_request *request,
+                      struct filled *out, struct errbuf *err)
+{
+    for (size_t i = 0; i < text->count; i++) {
+        const struct form_segment *segment = &text->segments[i];
+        if (!segment->hole) {
+            put(out, segment->text, segment->len);
+            continue;
+        }
+        struct filled value = {0};
+        bool ok = hole_value(segment->text, fill, request, &value, err);
+        if (ok && segment->encoding == FORM_PERCENT) put_percent(out, value.bytes, value.len);
+        if (ok && segment->encoding == FORM_JSON) put_json(out, value.bytes, value.len);
+        if (ok && segment->encoding == FORM_RAW) put(out, value.bytes, value.len);
+        wipe(&value);
+        if (!ok) return false;
+    }
+    put(out, "", 0);
+    return true;
+}
+
+/* "Name: value". Credentials were checked when they were read; a line end that got here would be a second header. */
+static bool fill_header(const struct form_header *header, const struct form_fill *fill, struct http_request *out,
+                        struct errbuf *err)
+{
+    struct filled line = {0};
+    put(&line, header->name, strlen(header->name));
+    put(&line, ": ", 2);
+    bool ok = fill_text(&header->value, fill, out, &line, err);
+    for (size_t i = 0; ok && i < line.len; i++)
+        if ((unsigned char)line.bytes[i] < ' ' || line.bytes[i] == 0x7f)
+            ok = errbuf_set(err, "header %s: what fills it holds a control character", header->name);
+    if (!ok) {
+        wipe(&line);
+        return false;
+    }
+    out->headers[out->header_count++] = line.bytes;
+    return true;
+}
+
+static bool is_signature(const struct form_header *header)
+{
+    for (size_t i = 0; i < header->value.count; i++)
+        if (header->value.segments[i].hole && strcmp(header->value.segments[i].text, "signature") == 0) return true;
+    return false;
+}
+
+bool form_fill(const struct form *form, const struct form_fill *fill, struct http_request *out, struct errbuf *err)
+{
+    memset(out, 0, sizeof(*out));
+    memcpy(out->method, form->method, sizeof(out->method));
+    struct filled body = {0}, url = {0};
+    bool ok = fill_text(&form->body, fill, out, &body, err);
+    out->has_body = form->has_body;
+    out->body = body.bytes;
+    out->body_len = body.len;
+    ok = ok && fill_text(&form->url, fill, out, &url, err);
+    out->url = url.bytes;
+    out->headers = xcalloc(form->header_count, sizeof(*out->headers));
+    for (int signatures = 0; signatures <= 1; signatures++) /* last, for they cover the others */
+        for (size_t i = 0; ok && i < form->header_count; i++)
+            if (is_signature(&form->headers[i]) == (signatures == 1))
+                ok = fill_header(&form->headers[i], fill, out, err);
+    if (!ok) http_request_fini(out);
+    return ok;
+}
+
+static void wipe_text(char *text)
+{
+    if (text) sodium_memzero(text, strlen(text));
+    free(text);
+}
+
+void http_request_fini(struct http_request *request)
+{
+    for (size_t i = 0; i < request->header_count; i++)
+        wipe_text(request->headers[i]);
+    free(request->headers);
+    wipe_text(request->url);
+    if (request->body) sodium_memzero(request->body, request->body_len);
+    free(request->body);
+    memset(request, 0, sizeof(*request));
+}

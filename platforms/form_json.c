@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The frozen form. It comes back from Redis, where other hands can reach it, so reading it back takes nothing for
+ * granted: every member is checked, and then the form as a whole.
+ */
+#include "platforms/form.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/die.h"
+
+#define FORM_VERSION 1
+
+static const char *const encodings[] = {[FORM_RAW] = NULL, [FORM_PERCENT] = "percent", [FORM_JSON] = "json"};
+
+static json_t *must(json_t *value)
+{
+    if (!value) die("out of memory");
+    return value;
+}
+
+static json_t *text_to_json(const struct form_text *text)
+{
+    json_t *array = must(json_array());
+    for (size_t i = 0; i < text->count; i++) {
+        const struct form_segment *segment = &text->segments[i];
+        json_t *item = segment->hole
+                           ? json_pack("{s:s, s:s*}", "hole", segment->text, "as", encodings[segment->encoding])
+                           : json_stringn(segment->text, segment->len);
+        if (json_array_append_new(array, must(item)) != 0) die("out of memory");
+    }
+    return array;
+}
+
+json_t *form_to_json(const struct form *form)
+{
+    json_t *headers = must(json_array());
+    for (size_t i = 0; i < form->header_count; i++) {
+        json_t *pair = json_pack("[s, o]", form->headers[i].name, text_to_json(&form->headers[i].value));
+        if (json_array_append_new(headers, must(pair)) != 0) die("out of memory");
+    }
+    json_t *out = must(json_pack("{s:i, s:s, s:o, s:o}", "v", FORM_VERSION, "method", form->method, "url",
+                                 text_to_json(&form->url), "headers", headers));
+    if (form->has_body && json_object_set_new(out, "body", text_to_json(&form->body)) != 0) die("out of memory");
+    return out;
+}
+
+static bool is_hole_name(const char *name)
+{
+    static const char *const whole[] = {"secret", "timestamp", "signature", "basic"};
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+        if (strcmp(name, whole[i]) == 0) return true;
+    return strncmp(name, "secret.", 7) == 0 || strncmp(name, "session.", 8) == 0;
+}
+
+static bool parse_hole(const json_t *json, struct form_segment *segment)
+{
+    const char *name = json_string_value(json_object_get(json, "hole"));
+    const json_t *as = json_object_get(json, "as");
+    if (!name || !is_hole_name(name) || json_object_size(json) != (as ? 2 : 1)) return false;
+    segment->encoding = FORM_RAW;
+    for (enum form_encoding i = FORM_PERCENT; as && i <= FORM_JSON; i++)
+        if (json_is_string(as) && strcmp(json_string_value(as), encodings[i]) == 0) segment->encoding = i;
+    if (as && segment->encoding == FORM_RAW) return false;
+    segment->hole = true;
+    segment->text = xstrdup(name);
+    segment->len = strlen(name);
+    return true;
+}
+
+static bool parse_text(const json_t *json, struct form_text *out)
+{
+    if (!json_is_array(json)) return false;
+    out->segments = xcalloc(json_array_size(json), sizeof(*out->segments));
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        const json_t *item = json_array_get(json, i);
+        struct form_segment *segment = &out->segments[out->count];
+        if (json_is_string(item)) {
+            segment->len = json_string_length(item);
+            segment->text = xstrndup(json_string_value(item), segment->len);
+        } else if (!parse_hole(item, segment)) {
+            return false;
+        }
+        out->count++;
+    }
+    return true;
+}
+
+static bool parse_headers(const json_t *json, struct form *form)
+{
+    if (!json_is_array(json) || json_array_size(json) > FORM_HEADERS_MAX) return false;
+    form->headers = xcalloc(json_array_size(json), sizeof(*form->headers));
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        const json_t *pair = json_array_get(json, i);
+        const char *name = json_string_value(json_array_get(pair, 0));
+        if (json_array_size(pair) != 2 || !name) return false;
+        form->headers[form->header_count++].name = xstrdup(name);
+        if (!parse_text(json_array_get(pair, 1), &form->headers[i].value)) return false;
+    }
+    return true;
+}
+
+static bool parse_form(const json_t *json, struct form *form)
+{
+    const json_t *version = json_object_get(json, "v"), *body = json_object_get(json, "body");
+    const char *method = json_string_value(json_object_get(json, "method"));
+    if (json_object_size(json) != (body ? 5 : 4) || !json_is_integer(version) || !method) return false;
+    if (json_integer_value(version) != FORM_VERSION || strlen(method) >= sizeof(form->method)) return false;
+    memcpy(form->method, method, strlen(method) + 1);
+    form->has_body = body != NULL;
+    return parse_text(json_object_get(json, "url"), &form->url) &&
+           parse_headers(json_object_get(json, "headers"), form) && (!body || parse_text(body, &form->body));
+}
+
+bool form_parse(const json_t *json, struct form *form, struct errbuf *err)
+{
+    memset(form, 0, sizeof(*form));
+    bool ok = parse_form(json, form) || errbuf_set(err, "it is no frozen request of version %d", FORM_VERSION);
+    ok = ok && form_check(form, err);
+    if (!ok) form_fini(form);
+    return ok;
+}

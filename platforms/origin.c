@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "platforms/origin.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Length of "http://" or "https://" at the beginning, 0 if there is none. */
+static size_t scheme_length(const char *url)
+{
+    if (strncasecmp(url, "http://", 7) == 0) return 7;
+    return strncasecmp(url, "https://", 8) == 0 ? 8 : 0;
+}
+
+/* The port's digits, if there are any: a number that TCP has. */
+static bool is_port(const char *text, size_t len)
+{
+    unsigned port = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (!isdigit((unsigned char)text[i])) return false;
+        port = port * 10 + (unsigned)(text[i] - '0');
+        if (port > 65535) return false;
+    }
+    return len > 0 && port > 0;
+}
+
+/* Splits the authority: a name or address (in brackets: IPv6), then perhaps a port. */
+static bool split_authority(const char *text, size_t len, size_t *host_len, const char **port, size_t *port_len)
+{
+    size_t host = 0;
+    if (len > 0 && text[0] == '[') {
+        while (host < len && text[host] != ']')
+            host++;
+        if (host++ == len) return false;
+        for (size_t i = 1; i + 1 < host; i++)
+            if (!isxdigit((unsigned char)text[i]) && text[i] != ':' && text[i] != '.') return false;
+    } else {
+        while (host < len && (isalnum((unsigned char)text[host]) || strchr("-._", text[host])))
+            host++;
+    }
+    *host_len = host;
+    *port = text + host + 1;
+    *port_len = host < len ? len - host - 1 : 0;
+    return host > 0 && (host == len || (text[host] == ':' && is_port(*port, *port_len)));
+}
+
+bool origin_is_url(const char *url)
+{
+    size_t scheme = scheme_length(url);
+    for (const char *at = url; *at; at++)
+        if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7f) return false;
+    const char *port;
+    size_t host_len, port_len;
+    return scheme > 0 && split_authority(url + scheme, strcspn(url + scheme, "/?#"), &host_len, &port, &port_len);
+}
+
+bool origin_normalize(const char *url, char out[ORIGIN_MAX_BYTES])
+{
+    if (!origin_is_url(url)) return false;
+    size_t scheme = scheme_length(url);
+    const char *authority = url + scheme;
+    size_t len = strcspn(authority, "/?#");
+    if (strcmp(authority + len, "") != 0 && strcmp(authority + len, "/") != 0) return false;
+    const char *port;
+    size_t host_len, port_len;
+    if (!split_authority(authority, len, &host_len, &port, &port_len)) return false;
+    const char *own = scheme == 7 ? "80" : "443";
+    bool usual = port_len == 0 || (port_len == strlen(own) && strncmp(port, own, port_len) == 0);
+    int size = snprintf(out, ORIGIN_MAX_BYTES, "%.*s%.*s%s%.*s", (int)scheme, url, (int)host_len, authority,
+                        usual ? "" : ":", usual ? 0 : (int)port_len, port);
+    for (char *at = out; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return size > 0 && size < ORIGIN_MAX_BYTES;
+}

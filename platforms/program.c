@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The cage around libjq. What a descriptor's text may not reach is either missing (no module folders, no ~/.jq) or
+ * redefined by the prelude; own callbacks stand where libjq would call NULL or write to stderr. Tried with jq 1.6:
+ * without them `input` crashes and `env` shows the process's environment.
+ *
+ * Text in parentheses cannot leave them: program_new() checks that its brackets balance, strings and comments looked
+ * through, before it is joined.
+ */
+#include "platforms/program.h"
+
+#include <jq.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/buf.h"
+#include "runtime/die.h"
+
+#define PROGRAM_TEXT_MAX_BYTES ((size_t)1 << 20)
+#define VALUE_COST_BYTES       16
+#define EXACT_INTEGER_MAX      9007199254740992.0 /* 2^53: above it a double skips integers */
+
+struct program {
+    jq_state *jq;
+    char *file;
+    char **paths;
+    size_t count;
+    char message[256]; /* what libjq said last */
+};
+
+/* One line, so that line numbers in jq's messages count from the text. What it redefines: whatever looks outside
+ * (environment, other inputs, files, clock, time zone), writes, or ends the run; and what fails an assertion inside
+ * libjq 1.6 or 1.7 on values that it does not expect. */
+#define FORBID(name) "def " name ": error(\"" name " is not available in a descriptor\");"
+static const char prelude[] = FORBID("env") FORBID("input") FORBID("inputs") FORBID("debug") FORBID("stderr") FORBID(
+    "halt") FORBID("halt_error") FORBID("now") FORBID("localtime") FORBID("get_search_list") FORBID("modulemeta")
+    FORBID("input_line_number") FORBID(
+        "input_filename") "def debug(f): debug; def halt_error(f): halt_error; def strflocaltime(f): localtime;"
+                          "def _lf_implode: implode;"
+                          "def implode: if type == \"array\" and all(.[]; type == \"number\" and . >= 0 and . <= "
+                          "1114111"
+                          " and (. < 55296 or . > 57343)) then _lf_implode else error(\"implode: not an array of code "
+                          "points\") end;"
+                          "def _lf_instant: if type == \"number\" and . >= -62135596800 and . <= 253402300799 then ."
+                          " else error(\"not a time in the years 1 to 9999\") end;"
+                          "def _lf_gmtime: gmtime; def gmtime: _lf_instant | _lf_gmtime;"
+                          "def _lf_strftime(f): strftime(f); def strftime(f): gmtime | _lf_strftime(f);"
+                          "def todateiso8601: strftime(\"%Y-%m-%dT%H:%M:%SZ\"); def todate: todateiso8601; def date: "
+                          "todateiso8601;"
+                          "def dateadd(u; n): (. + n) | todate; def datesub(u; n): (. - n) | todate;"
+                          "null as $ENV | ";
+
+static void keep_message(void *data, jv message)
+{
+    struct program *program = data;
+    if (program->message[0] == '\0') {
+        jv text = jq_format_error(message);
+        if (jv_get_kind(text) == JV_KIND_STRING)
+            snprintf(program->message, sizeof(program->message), "%s", jv_string_value(text));
+        jv_free(text);
+    } else {
+        jv_free(message);
+    }
+}
+
+static void ignore_message(void *data, jv message)
+{
+    (void)data;
+    jv_free(message);
+}
+
+static jv no_more_inputs(jq_state *jq, void *data)
+{
+    (void)jq;
+    (void)data;
+    return jv_invalid_with_msg(jv_string("no inputs"));
+}
+
+static void out_of_memory(void *data)
+{
+    (void)data;
+    die("out of memory");
+}
+
+/* A syntax error quotes the whole program behind its position; only what is in front of it is for people. */
+static void trim_message(char *message)
+{
+    static const char *const ends[] = {" at <top-level>", " (Unix shell quoting issues?)", "\n"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+        char *end = strstr(message, ends[i]);
+        if (end) *end = '\0';
+    }
+    const char *start = strncmp(message, "jq: error: ", 11) == 0 ? message + 11 : message;
+    memmove(message, start, strlen(start) + 1);
+}
+
+/* Brackets of a jq text, with strings (which may hold programs: "\(...)") and comments looked through. stack holds the
+ * closing bracket that is waited for, '"' while inside a string. */
+static bool brackets_balance(const char *text)
+{
+    char stack[128];
+    size_t depth = 0;
+    for (const char *at = text; *at; at++) {
+        char top = depth > 0 ? stack[depth - 1] : '\0';
+        char opens = '\0';
+        if (top == '"') {
+            if (*at == '"') {
+                depth--;
+            } else if (*at == '\\' && at[1] != '\0') {
+                at++;
+                opens = *at == '(' ? ')' : '\0';
+            }
+        } else if (*at == '#') {
+            at += strcspn(at, "\n");
+            if (*at == '\0') break;
+        } else if (*at == '"') {
+            opens = '"';
+        } else if (strchr("([{", *at)) {
+            opens = *at == '(' ? ')' : *at == '[' ? ']' : '}';
+        } else if (strchr(")]}", *at)) {
+            if (*at != top) return false;
+            depth--;
+        }
+        if (opens != '\0') {
+            if (depth == sizeof(stack)) return false;
+            stack[depth++] = opens;
+        }
+    }
+    return depth == 0;
+}
+
+/* libjq reads ~/.jq, which may redefine what it likes, while HOME is set. */
+static bool compile_without_home(jq_state *jq, const char *text)
+{
+    const char *home = getenv("HOME");
+    char *kept = home ? xstrdup(home) : NULL;
+    unsetenv("HOME");
+    bool ok = jq_compile(jq, text) != 0;
+    if (kept && setenv("HOME", kept, 1) != 0) die("out of memory");
+    free(kept);
+    return ok;
+}
+
+static bool compile(struct program *program, const char *text)
+{
+    program->message[0] = '\0';
+    program->jq = jq_init();
+    if (!program->jq) die("out of memory");
+    jq_set_nomem_handler(program->jq, out_of_memory, NULL);
+    jq_set_error_cb(program->jq, keep_message, program);
+    jq_set_debug_cb(program->jq, ignore_message, NULL);
+    jq_set_input_cb(program->jq, no_more_inputs, NULL);
+    jq_set_attr(program->jq, jv_string("JQ_LIBRARY_PATH"), jv_array());
+    if (compile_without_home(program->jq, text)) return true;
+    jq_teardown(&program->jq);
+    trim_message(program->message);
+    return false;
+}
+
+static void append_joined(struct buf *text, const struct program_part *parts, size_t count)
+{
+    buf_append_text(text, prelude);
+    for (size_t i = 0; i < count; i++)
+        buf_append_format(text, "%s .part == \"%s\" then (\n%s\n)\n", i == 0 ? "if" : "elif", parts[i].path,
+                          parts[i].text);
+    buf_append_text(text, "else error(\"no such part\") end");
+}
+
+/* The joined text did not compile: find the part that does not compile by itself. */
+static bool blame_part(struct program *program, const struct program_part *parts, size_t count, struct errbuf *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct buf text;
+        buf_init(&text, PROGRAM_TEXT_MAX_BYTES);
+        append_joined(&text, &parts[i], 1);
+        bool ok = compile(program, buf_text(&text));
+        buf_fini(&text);
+        if (!ok)
+            return errbuf_set(err, "%s: $.%s: jq does not compile it: %s", program->file, parts[i].path,
+                              program->message);
+        jq_teardown(&program->jq);
+    }
+    return errbuf_set(err, "%s: its programs do not compile together; take parts out until they do", program->file);
+}
+
+static bool check_parts(const char *file, const struct program_part *parts, size_t count, struct errbuf *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!brackets_balance(parts[i].text))
+            return errbuf_set(err, "%s: $.%s: brackets or quotes do not balance", file, parts[i].path);
+    return true;
+}
+
+bool program_new(const char *file, const struct program_part *parts, size_t count, struct program **out,
+                 struct errbuf *err)
+{
+    if (!check_parts(file, parts, count, err)) return false;
+    struct program *program = xcalloc(1, sizeof(*program));
+    program->file = xstrdup(file);
+    program->paths = xcalloc(count, sizeof(*program->paths));
+    program->count = count;
+    for (size_t i = 0; i < count; i++)
+        program->paths[i] = xstrdup(parts[i].path);
+
+    struct buf text;
+    buf_init(&text, PROGRAM_TEXT_MAX_BYTES);
+    append_joined(&text, parts, count);
+    bool ok = true;
+    if (text.cut) {
+        ok = errbuf_set(err, "%s: its programs are longer than %zu bytes together", file, PROGRAM_TEXT_MAX_BYTES);
+    } else if (!compile(program, buf_text(&text))) {
+        ok = blame_part(program, parts, count, err);
+    }
+    buf_fini(&text);
+    if (!ok) program_free(&program);
+    *out = program;
+    return ok;
+}
+
+void program_free(struct program **program)
+{
+    if (!*program) return;
+    if ((*program)->jq) jq_teardown(&(*program)->jq);
+    for (size_t i = 0; i < (*program)->count; i++)
+        free((*program)->paths[i]);
+    free((*program)->paths);
+    free((*program)->file);
+    free(*program);
+    *program = NULL;
+}
+
+/* What is left of the bounds while a value is carried over. */
+struct budget {
+    size_t bytes;
+    int depth;
+};
+
+static bool budget_take(struct budget *budget, size_t bytes)
+{
+    size_t cost = bytes + VALUE_COST_BYTES;
+    if (cost < bytes || cost > budget->bytes) return false;
+    budget->bytes -= cost;
+    return true;
+}
+
+static jv integer_to_jv(json_int_t value)
+{
+    if ((double)value >= -EXACT_INTEGER_MAX && (double)value <= EXACT_INTEGER_MAX) return jv_number((double)value);
+    /* Beyond 2^53 there are integers that a double holds, but nobody can tell them from their neighbours. */
+    char digits[32];
+    snprintf(digits, sizeof(digits), "%" JSON_INTEGER_FORMAT, value);
+    return jv_string(digits);
+}
+
+static jv to_jv(const json_t *value, struct budget *budget);
+
+static jv array_to_jv(const json_t *value, struct budget *budget)
+{
+    jv out = jv_array();
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        jv item = to_jv(json_array_get(value, i), budget);
+        if (!jv_is_valid(item)) {
+            jv_free(out);
+            return item;
+        }
+        out = jv_array_append(out, item);
+    }
+    return out;
+}
+
+static jv object_to_jv(const json_t *value, struct budget *budget)
+{
+    jv out = jv_object();
+    const char *name;
+    size_t name_len;
+    json_t *member;
+    json_object_keylen_foreach((json_t *)value, name, name_len, member)
+    {
+        jv item = budget_take(budget, name_len) ? to_jv(member, budget) : jv_invalid();
+        if (!jv_is_valid(item)) {
+            jv_free(out);
+            return item;
+        }
+        out = jv_object_set(out, jv_string_sized(name, (int)name_len), item);
+    }
+    return out;
+}
+
+/* jv_invalid() where the budget is spent. */
+static jv to_jv(const json_t *value, struct budget *budget)
+{
+    if (!budget_take(budget, json_string_length(value)) || budget->depth == 0) return jv_invalid();
+    jv out = jv_null();
+    budget->depth--;
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: out = object_to_jv(value, budget); break;
+    case JSON_ARRAY: out = array_to_jv(value, budget); break;
+    case JSON_STRING: out = jv_string_sized(json_string_value(value), (int)json_string_length(value)); break;
+    case JSON_INTEGER: out = integer_to_jv(json_integer_value(value)); break;
+    case JSON_REAL: out = jv_number(json_real_value(value)); break;
+    case JSON_TRUE: out = jv_true(); break;
+    case JSON_FALSE: out = jv_false(); break;
+    case JSON_NULL: break;
+    }
+    budget->depth++;
+    return out;
+}
+
+static json_t *number_from_jv(double number)
+{
+    if (isnan(number)) return json_null(); /* as jq prints it */
+    if (isinf(number)) return NULL;
+    if (floor(number) == number && fabs(number) <= EXACT_INTEGER_MAX) return json_integer((json_int_t)number);
+    return json_real(number);
+}
+
+static json_t *from_jv(jv own_value, struct budget *budget);
+
+static json_t *array_from_jv(jv own_value, struct budget *budget)
+{
+    json_t *out = json_array();
+    int count = jv_array_length(jv_copy(own_value));
+    for (int i = 0; out && i < count; i++) {
+        json_t *item = from_jv(jv_array_get(jv_copy(own_value), i), budget);
+        if (!item || json_array_append_new(out, item) != 0) {
+            json_decref(out);
+            out = NULL;
+        }
+    }
+    jv_free(own_value);
+    return out;
+}
+
+/* Members in the order of their names, so that the same program gives the same bytes everywhere. */
+static json_t *object_from_jv(jv own_value, struct budget *budget)
+{
+    json_t *out = json_object();
+    jv names = jv_keys(jv_copy(own_value));
+    int count = jv_array_length(jv_copy(names));
+    for (int i = 0; out && i < count; i++) {
+        jv name = jv_array_get(jv_copy(names), i);
+        size_t len = (size_t)jv_string_length_bytes(jv_copy(name));
+        bool plain = strlen(jv_string_value(name)) == len; /* C would cut another one at its NUL */
+        json_t *item = plain && budget_take(budget, len)
+                           ? from_jv(jv_object_get(jv_copy(own_value), jv_copy(name)), budget)
+                           : NULL;
+        if (!item || json_object_set_new(out, jv_string_value(name), item) != 0) {
+            json_decref(out);
+            out = NULL;
+        }
+        jv_free(name);
+    }
+    jv_free(names);
+    jv_free(own_value);
+    return out;
+}
+
+/* NULL where the budget is spent or a number is infinite. Takes the value over. */
+static json_t *from_jv(jv own_value, struct budget *budget)
+{
+    jv_kind kind = jv_get_kind(own_value);
+    size_t len = kind == JV_KIND_STRING ? (size_t)jv_string_length_bytes(jv_copy(own_value)) : 0;
+    json_t *out = NULL;
+    if (budget_take(budget, len) && budget->depth > 0) {
+        budget->depth--;
+        switch (kind) {
+        case JV_KIND_OBJECT: out = object_from_jv(jv_copy(own_value), budget); break;
+        case JV_KIND_ARRAY: out = array_from_jv(jv_copy(own_value), budget); break;
+        case JV_KIND_STRING: out = json_stringn(jv_string_value(own_value), len); break;
+        case JV_KIND_NUMBER: out = number_from_jv(jv_number_value(own_value)); break;
+        case JV_KIND_TRUE: out = json_true(); break;
+        case JV_KIND_FALSE: out = json_false(); break;
+        case JV_KIND_NULL: out = json_null(); break;
+        case JV_KIND_INVALID: break;
+        }
+        budget->depth++;
+    }
+    jv_free(own_value);
+    return out;
+}
+
+/* Why a run gave nothing: jq's message, if there is one. Takes the value over. */
+static bool no_result(const struct program *program, const char *part, jv own_invalid, struct errbuf *err)
+{
+    if (!jv_invalid_has_msg(jv_copy(own_invalid))) {
+        jv_free(own_invalid);
+        return errbuf_set(err, "%s: $.%s: gave no result; it must give exactly one", program->file, part);
+    }
+    jv message = jv_invalid_get_msg(own_invalid);
+    if (jv_get_kind(message) != JV_KIND_STRING) message = jv_dump_string(message, 0);
+    errbuf_set(err, "%s: $.%s: %.200s", program->file, part, jv_string_value(message));
+    jv_free(message);
+    return false;
+}
+
+static bool take_only_result(struct program *program, const char *part, json_t **result, struct errbuf *err)
+{
+    jv value = jq_next(program->jq);
+    if (!jv_is_valid(value)) return no_result(program, part, value, err);
+    struct budget budget = {PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX};
+    json_t *converted = from_jv(value, &budget);
+    if (!converted)
+        return errbuf_set(
+            err, "%s: $.%s: its result is too large or too deep, or holds an infinite number or a NUL in a name",
+            program->file, part);
+    jv second = jq_next(program->jq);
+    bool one = !jv_is_valid(second) && !jv_invalid_has_msg(jv_copy(second));
+    if (jv_is_valid(second)) {
+        errbuf_set(err, "%s: $.%s: gave more than one result; it must give exactly one", program->file, part);
+        jv_free(second);
+    } else if (!one) {
+        no_result(program, part, second, err);
+    } else {
+        jv_free(second);
+    }
+    if (!one) {
+        json_decref(converted);
+        return false;
+    }
+    *result = converted;
+    return true;
+}
+
+bool program_run(struct program *program, const char *part, const json_t *input, json_t **result, struct errbuf *err)
+{
+    *result = NULL;
+    bool known = false;
+    for (size_t i = 0; i < program->count && !known; i++)
+        known = strcmp(program->paths[i], part) == 0;
+    if (!known) return errbuf_set(err, "%s: $.%s: there is no such program", program->file, part);
+
+    struct budget budget = {PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX};
+    jv value = json_is_object(input) ? to_jv(input, &budget) : jv_invalid();
+    if (!jv_is_valid(value)) {
+        jv_free(value);
+        return errbuf_set(err, "%s: $.%s: its input is larger than %zu bytes or deeper than %d levels", program->file,
+                          part, PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX);
+    }
+    program->message[0] = '\0';
+    jq_start(program->jq, jv_object_set(value, jv_string("part"), jv_string(part)), 0);
+    bool ok = take_only_result(program, part, result, err);
+    /* Let go of what the run still holds. */
+    jq_start(program->jq, jv_null(), 0);
+    return ok;
+}

@@ -67,15 +67,19 @@ void mark_index_free(struct mark_index **index);
 
 /*
  * Adds a delivery and gives its slot: 0, 1, 2, .. in order of the calls. All are added before the first entry is shown.
- * False where `marks` has another shape than the descriptor promises; err says what. Nothing is added then.
+ * False where `marks` has another shape than the descriptor promises; err says what. Nothing is added then. An address
+ * that is none is left out: a delivery that has nothing else is unmarked.
  */
 MUSTCHECK bool mark_index_add(struct mark_index *index, const struct mark_wanted *wanted, size_t *slot,
                               struct errbuf *err);
 
+/* An entry with this id belongs to a delivery that is not in the table: it says nothing about those that are. */
+void mark_index_exclude(struct mark_index *index, const char *ext_id);
+
 /*
- * Shows one listed entry, as the listing's `entries` gives it: {id, url, at_ms, urls, keys, html, text, skip}.
- * Addresses are taken from urls, from the links of html and from the links that stand in text. Each entry is shown
- * once. False: it has no id, or a member of another shape; then it was not looked at and the search is not complete.
+ * Shows one listed entry (entry.h). Addresses are taken from urls, from the links of html and from the links that stand
+ * in text. Each entry is shown once. False: it has no id, or a member of another shape; then it was not looked at and
+ * the search is not complete.
  */
 MUSTCHECK bool mark_index_show(struct mark_index *index, const json_t *entry);
 
@@ -83,5 +87,8 @@ MUSTCHECK bool mark_index_show(struct mark_index *index, const json_t *entry);
 struct mark_finding mark_index_finding(const struct mark_index *index, size_t slot);
 
 size_t mark_index_count(const struct mark_index *index);
+
+/* attempt_from_ms of a slot. */
+int64_t mark_index_from_ms(const struct mark_index *index, size_t slot);
 
 #endif

@@ -50,10 +50,7 @@ static void reserve(struct buf *buf, size_t more)
 
 bool buf_append(struct buf *buf, const void *bytes, size_t len)
 {
-    if (buf->cut) {
-        return false;
-    }
-    size_t room = buf->max_bytes - buf->len;
+    size_t room = buf->max_bytes - buf->len; /* 0 once something was cut */
     if (len > room) {
         buf->cut = true;
         len = room;

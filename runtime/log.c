@@ -205,15 +205,17 @@ void log_fields_limited(enum log_level level, const char *event, const struct lo
     }
 }
 
-void log_limited_flush(void)
+void log_limited_flush(int64_t now_boot_ms)
 {
     static const struct log_field none[] = {LOG_END};
-    int64_t now_ms = clock_boottime_ms();
 
     for (size_t i = 0; i < LOG_LIMITED_MAX && limits[i].event; i++) {
+        struct log_limit *limit = &limits[i].limit;
         int64_t suppressed = 0;
-        if (limits[i].limit.suppressed > 0 && log_limit_pass(&limits[i].limit, now_ms, &suppressed)) {
-            write_line(limits[i].limit.level, limits[i].event, none, suppressed);
+        bool owes =
+            limit->suppressed > 0 && now_boot_ms >= limit->next_ms; /* asked too early, the rule would count it */
+        if (owes && log_limit_pass(limit, now_boot_ms, &suppressed)) {
+            write_line(limit->level, limits[i].event, none, suppressed);
         }
     }
 }

@@ -79,9 +79,9 @@ const char *log_level_name(enum log_level level);
 
 #define LOG_LIMITED_MAX 256
 
-/* For the loop, once in a while: writes the lines that still owe their suppressed=N, so that a burst that ended is not
- * lost. */
-void log_limited_flush(void);
+/* For the loop, each round or less often, with its boot time: writes the lines that still owe their suppressed=N, so
+ * that the count of a burst that ended is not lost. */
+void log_limited_flush(int64_t now_boot_ms);
 
 /* The rule behind it: true = write the line now, with *suppressed lines left out before it. */
 struct log_limit {

@@ -25,9 +25,9 @@ def test_a_good_tree_passes(tree):
     ("worker/send.c", '"reconciler/walk.h"', "worker/ may not include reconciler/walk.h"),
     ("worker/send.c", "<hiredis/async.h>", "only ledger/"),
     ("reconciler/main.c", '"worker/round.h"', "reconciler/ may not include worker/round.h"),
-    ("reconciler/main.c", '"platforms/send.h"', "a write request is sent in one place"),
-    ("reconciler/main.c", '"platforms/verdict.h"', "the write half"),
-    ("cli/main.c", '"platforms/request.h"', "the write half"),
+    ("reconciler/main.c", '"platforms/request.h"', "the write half"),
+    ("reconciler/main.c", '"platforms/verdict.h"', "judges its answer"),
+    ("cli/main.c", '"platforms/limits.h"', "judges its answer"),
     ("cli/main.c", '"main.h"', "from the top of the tree"),
     ("cli/main.c", '"../worker/round.h"', "from the top of the tree"),
 ])
@@ -37,8 +37,19 @@ def test_a_forbidden_include_is_found(tree, expect, path, header, words):
     expect(includes.check(tree.top), path, line, words)
 
 
-def test_only_send_c_may_include_the_write_transfer(tree, expect):
-    tree.write("worker/attempt.c", '#include "platforms/send.h"\n')
-    expect(includes.check(tree.top), "worker/attempt.c", 1, "a write request is sent in one place")
-    tree.write("worker/attempt.c", '# include "platforms/verdict.h"\n')
+@pytest.mark.parametrize("path, text, words", [
+    ("worker/attempt.c", "void f(void) { o.write = true; }", "in one place"),
+    ("reconciler/main.c", "struct options o = {.write = yes};", "in one place"),
+    ("cli/main.c", "void f(void) { o->write=1; }", "in one place"),
+    ("platforms/search.c", "void f(void) { curl_easy_init(); }", "how a transfer fails"),
+])
+def test_only_send_c_may_start_a_write(tree, expect, path, text, words):
+    tree.write(path, f"\n{text}\n")
+    expect(includes.check(tree.top), path, 2, words)
+
+
+@pytest.mark.parametrize("text", ["struct options o = {.write = false};", "if (o->write == x) return;", "/* .write = true */",
+                                  'const char *words = "curl_easy_init()";'])
+def test_what_starts_no_write_passes(tree, text):
+    tree.write("worker/attempt.c", text + "\n")
     assert includes.check(tree.top) == []

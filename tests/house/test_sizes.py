@@ -16,6 +16,12 @@ def test_a_good_tree_passes(tree):
     assert sizes.check(tree.top) == []
 
 
+def test_the_lines_of_a_table_are_the_files(tree):
+    table = "    static const struct { int a, b; } cases[] = {\n" + "        {1, 2},\n" * 80 + "    };\n"
+    tree.write("tests/unit/core/test_a.c", f"int long_one(int x)\n{{\n{table}" + "    x++;\n" * 60 + "    return x;\n}\n")
+    assert sizes.check(tree.top) == []
+
+
 @pytest.mark.parametrize("path", ["core/table.c", "core/table.h", "tests/test_table.py", "ledger/scripts/claim.lua"])
 def test_a_long_file_is_found(tree, expect, path):
     tree.write(path, "\n" * 499)

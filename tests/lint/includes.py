@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Who may include what. Tests may include everything; the rules are about the programs and their libraries."""
+"""Who may include what, and say what. Tests may do everything; the rules are about the programs and their libraries."""
 import os
 import re
 
-from lint.rules import MAY_INCLUDE, ONLY_IN, PURE_FOLDERS, PURE_MAY_NOT_INCLUDE
-from lint.source import Finding, line_of, texts
+from lint.rules import MAY_INCLUDE, ONLY_IN, ONLY_SAID_IN, PURE_FOLDERS, PURE_MAY_NOT_INCLUDE
+from lint.source import Finding, bare_c, line_of, texts
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
 
@@ -18,7 +18,14 @@ def check(top):
                     header = match.group(1) or match.group(2)
                     findings += [Finding(path, line_of(text, match.start(1) if match.group(1) else match.start(2)), words)
                                  for words in problems(path, folder, header, quoted=match.group(1) is not None)]
+                findings += said(path, bare_c(text))
     return findings
+
+
+def said(path, bare):
+    for pattern, allowed, why in ONLY_SAID_IN:
+        for match in re.finditer(pattern, bare) if not re.fullmatch(allowed, path) else ():
+            yield Finding(path, line_of(bare, match.start()), f"only {allowed} may say {match.group(0).strip()}: {why}")
 
 
 def problems(path, folder, header, quoted):

@@ -3,7 +3,8 @@
 
 Functions of C are found by universal-ctags, those of Python by ast, those of Lua by their indentation (a function of a
 script ends at the "end" in its first column). Complexity is counted as McCabe did it, a
-switch counting once: a table of cases is easy to read.
+switch counting once: a table of cases is easy to read. For the same reason the lines of a C table count for the file, not for
+the function that it stands in.
 """
 import ast
 import json
@@ -14,6 +15,7 @@ from lint.rules import BANNED, COMPLEXITY_MAX, FILE_LINES_MAX, FUNCTION_LINES_MA
 from lint.source import Finding, bare_c, files, is_test, line_of, read, texts
 
 C_BRANCH = re.compile(r"\b(?:if|for|while|switch)\b|&&|\|\||\?")
+C_TABLE = re.compile(r"\]\s*=\s*\{[^;]*\};")
 LUA_BRANCH = re.compile(r"\b(?:if|elseif|for|while|repeat|and|or)\b")
 LUA_FUNCTION = re.compile(r"^(?:local )?function ([\w.:]+).*?^end\b", re.M | re.S)
 PY_BRANCH = (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension, ast.Match)
@@ -43,8 +45,8 @@ def functions(top, paths):
             yield tag["path"], tag["name"], tag["line"], tag["end"]
 
 
-def size(path, name, first, last, complexity):
-    lines = last - first + 1
+def size(path, name, first, last, complexity, table_lines=0):
+    lines = last - first + 1 - table_lines
     if lines >= FUNCTION_LINES_MAX:
         yield Finding(path, first, f"{name}() has {lines} lines; a function has fewer than {FUNCTION_LINES_MAX}")
     if complexity > COMPLEXITY_MAX and not is_test(path):
@@ -56,7 +58,9 @@ def check_c(top):
     for path, name, first, last in functions(top, files(top, ".c", ".h")):
         if path not in bare:
             bare[path] = bare_c(read(top, path) or "").split("\n")
-        yield from size(path, name, first, last, 1 + len(C_BRANCH.findall("\n".join(bare[path][first - 1:last]))))
+        body = "\n".join(bare[path][first - 1:last])
+        table_lines = sum(match.group(0).count("\n") for match in C_TABLE.finditer(body))
+        yield from size(path, name, first, last, 1 + len(C_BRANCH.findall(body)), table_lines)
 
 
 def check_python(top):

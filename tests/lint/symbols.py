@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 
-from lint.rules import NEEDED, NOT_LINKED, PURE_LIBRARIES, PURE_MAY_NOT_CALL
+from lint.rules import CALLED_ONLY_BY, NEEDED, NOT_LINKED, PURE_LIBRARIES, PURE_MAY_NOT_CALL
 from lint.source import Finding
 
 
@@ -40,11 +40,18 @@ def program(build, name):
 
 
 def check_not_linked(build):
-    for name, programs, why in NOT_LINKED:
-        archive = library(build, name)
-        for path in (program(build, one) for one in programs) if archive else ():
-            for symbol in sorted(defined(archive) & defined(path)) if path else ():
+    for name, target, allowed, why in NOT_LINKED:
+        archive, path = library(build, name), program(build, target)
+        for symbol in sorted(defined(archive) & defined(path)) if archive and path else ():
+            if not re.fullmatch(allowed, symbol):
                 yield Finding(path, 1, f"holds {symbol} of {name}: {why}")
+
+
+def check_called(build):
+    for folder, function, allowed, why in CALLED_ONLY_BY:
+        for path in glob.glob(os.path.join(build, folder, "**", "*.o"), recursive=True):
+            if os.path.basename(path) != allowed and function in undefined(path):
+                yield Finding(path, 1, f"calls {function}(), which only {allowed} may: {why}")
 
 
 def check_pure(build):
@@ -93,4 +100,4 @@ def check_needed(build):
 def check(build):
     if not os.path.isdir(build):
         return [Finding(build, 1, "no build to check the symbols of; cmake --preset release && cmake --build --preset release")]
-    return [finding for rule in (check_not_linked, check_pure, check_needed) for finding in rule(build)]
+    return [finding for rule in (check_not_linked, check_called, check_pure, check_needed) for finding in rule(build)]

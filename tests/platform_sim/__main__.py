@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Command line: python3 -m platform_sim --port 0 --redis unix:/path --instance mastodon-a=mastodon:channel=...,token=..."""
+"""The command line: python3 -m platform_sim --port 0 --redis unix:/path --instance NAME=PLATFORM:SETTINGS"""
 import argparse
 import json
 import os
@@ -30,8 +30,8 @@ def instance_spec(text):
 def arguments():
     parser = argparse.ArgumentParser(prog="platform_sim", description="Fake publishing platforms that judge landfall.")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 (default) takes a free one")
-    parser.add_argument("--redis", metavar="ADDRESS", help="unix:/path or host:port of the ledger; without it no row is "
-                        f"checked. A password is taken from ${PASSWORD_VARIABLE}")
+    parser.add_argument("--redis", metavar="ADDRESS", help="unix:/path or host:port of the ledger; without it no row "
+                        f"is checked. A password is taken from ${PASSWORD_VARIABLE}")
     parser.add_argument("--prefix", default="lf", help="prefix of the ledger's keys (lf)")
     parser.add_argument("--partition", default="0", help="partition of the ledger's keys (0)")
     parser.add_argument("--ready-file", metavar="FILE", help="gets the port as soon as the simulator listens")

@@ -147,7 +147,8 @@ class Platform:
         with self.lock:
             for name, value in settings.items():
                 if name not in self.settings:
-                    raise SettingError(f"{self.NAME} has no setting {name!r}; it has {', '.join(sorted(self.settings))}")
+                    known = ", ".join(sorted(self.settings))
+                    raise SettingError(f"{self.NAME} has no setting {name!r}; it has {known}")
                 self.settings[name] = typed(name, value, self.settings[name])
 
     def add_account(self, channel, token, name="lf"):

@@ -3,8 +3,8 @@
 
  1. createSession with identifier and password; wrong: 401 AuthenticationRequired. `login_limit` logins per
     `login_window_ms` (30 in 5 minutes), then 429 RateLimitExceeded with RateLimit-* headers and Retry-After.
- 2. accessJwt lives `access_ms` (or `access_uses` requests): then 400 ExpiredToken, not 401. A bad one: 400 InvalidToken;
-    none: 401 AuthMissing. refreshSession takes the refresh token, rotates both; a used one is 400 ExpiredToken.
+ 2. accessJwt lives `access_ms` (or `access_uses` requests): then 400 ExpiredToken, not 401. A bad one: 400
+    InvalidToken; none: 401 AuthMissing. refreshSession takes the refresh token, rotates both; a used one is 400.
  3. Record keys of app.bsky.feed.post are TIDs (unless validate is false): 400 with the words of the real server.
  4. putRecord: absent: created, with `commit`. The same record again: 200 without `commit`, checked before swapRecord.
     Another record with `swapRecord: null`: 400 InvalidSwap. Without swapRecord it overwrites. It resurrects a deleted
@@ -160,8 +160,9 @@ class Bluesky(Platform):
 
     def _session_answer(self, session, headers=None):
         account = session.account
-        return Answer.of_json(200, {"accessJwt": session.access, "refreshJwt": session.refresh, "did": self.did(account),
-                                    "handle": self.handle(account), "active": True}, headers)
+        value = {"accessJwt": session.access, "refreshJwt": session.refresh, "did": self.did(account),
+                 "handle": self.handle(account), "active": True}
+        return Answer.of_json(200, value, headers)
 
     def refresh_session(self, request):
         token = self.bearer(request)

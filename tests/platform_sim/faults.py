@@ -72,7 +72,8 @@ class Rule:
         defaults = DEFAULTS[self.name]
         for name in given:
             if name not in defaults:
-                raise SettingError(f"fault {self.name} has no param {name!r}; it has {', '.join(sorted(defaults)) or 'none'}")
+                known = ", ".join(sorted(defaults)) or "none"
+                raise SettingError(f"fault {self.name} has no param {name!r}; it has {known}")
             if name in CHOICES and given[name] not in CHOICES[name]():
                 raise SettingError(f"fault {self.name}: param {name} is one of {', '.join(CHOICES[name]())}")
         return {name: typed(name, given[name], default) if name in given and isinstance(default, (bool, int))
@@ -197,7 +198,7 @@ ECHO = re.compile(r"\{request_header:([\w-]+)\}")
 
 
 def filled(text, exchange):
-    """Text with `{http_date:30}` and the like replaced by now + 30 s in that form, `{request_header:name}` by an echo."""
+    """Text with `{http_date:30}` and the like replaced by now + 30 s in that form, `{request_header:name}` by it."""
     def moment(match):
         at_ms = now_ms() + int(match.group(2)) * 1000
         return {"http_date": http_date, "rfc850": rfc850_date, "iso": iso_ms, "iso_us": iso_us,
@@ -261,21 +262,23 @@ def redirect(exchange, status, location):
     exchange.send(Answer(status, headers={"Location": location or here}))
 
 
+TOO_MANY = {"error": "Too many requests"}
+# name -> headers and body for a wait of so many seconds
 RATE_FORMS = {
-    "retry_after_seconds": lambda s: ({"Retry-After": f"{s}"}, {"error": "Too many requests"}),
-    "retry_after_http_date": lambda s: ({"Retry-After": f"{{http_date:{s}}}"}, {"error": "Too many requests"}),
-    "retry_after_rfc850": lambda s: ({"Retry-After": f"{{rfc850:{s}}}"}, {"error": "Too many requests"}),
-    "retry_after_word": lambda s: ({"Retry-After": "soon"}, {"error": "Too many requests"}),
-    "reset_iso": lambda s: ({"X-RateLimit-Reset": f"{{iso_us:{s}}}"}, {"error": "Too many requests"}),
-    "reset_iso_offset": lambda s: ({"X-RateLimit-Reset": f"{{iso_offset:{s}}}"}, {"error": "Too many requests"}),
-    "reset_epoch": lambda s: ({"X-RateLimit-Reset": f"{{epoch:{s}}}"}, {"error": "Too many requests"}),
-    "reset_epoch_ms": lambda s: ({"X-RateLimit-Reset": f"{{epoch_ms:{s}}}"}, {"error": "Too many requests"}),
-    "reset_epoch_fraction": lambda s: ({"X-RateLimit-Reset": f"{{epoch_fraction:{s}}}"}, {"error": "Too many requests"}),
-    "reset_delta": lambda s: ({"X-RateLimit-Reset": f"{s}"}, {"error": "Too many requests"}),
-    "ratelimit_reset_epoch": lambda s: ({"RateLimit-Reset": f"{{epoch:{s}}}"}, {"error": "RateLimitExceeded"}),
-    "ratelimit_reset_delta": lambda s: ({"RateLimit-Reset": f"{s}"}, {"error": "Too many requests"}),
+    "retry_after_seconds": lambda s: ({"Retry-After": f"{s}"}, TOO_MANY),
+    "retry_after_http_date": lambda s: ({"Retry-After": f"{{http_date:{s}}}"}, TOO_MANY),
+    "retry_after_rfc850": lambda s: ({"Retry-After": f"{{rfc850:{s}}}"}, TOO_MANY),
+    "retry_after_word": lambda s: ({"Retry-After": "soon"}, TOO_MANY),
+    "reset_iso": lambda s: ({"X-RateLimit-Reset": f"{{iso_us:{s}}}"}, TOO_MANY),
+    "reset_iso_offset": lambda s: ({"X-RateLimit-Reset": f"{{iso_offset:{s}}}"}, TOO_MANY),
+    "reset_epoch": lambda s: ({"X-RateLimit-Reset": f"{{epoch:{s}}}"}, TOO_MANY),
+    "reset_epoch_ms": lambda s: ({"X-RateLimit-Reset": f"{{epoch_ms:{s}}}"}, TOO_MANY),
+    "reset_epoch_fraction": lambda s: ({"X-RateLimit-Reset": f"{{epoch_fraction:{s}}}"}, TOO_MANY),
+    "reset_delta": lambda s: ({"X-RateLimit-Reset": f"{s}"}, TOO_MANY),
+    "ratelimit_reset_epoch": lambda s: ({"RateLimit-Reset": f"{{epoch:{s}}}"}, TOO_MANY),
+    "ratelimit_reset_delta": lambda s: ({"RateLimit-Reset": f"{s}"}, TOO_MANY),
     "body_retry_after": lambda s: ({}, {"message": "You are being rate limited.", "retry_after": s + 0.25}),
-    "none": lambda s: ({}, {"error": "Too many requests"}),
+    "none": lambda s: ({}, TOO_MANY),
 }
 
 
@@ -331,7 +334,7 @@ def accept_and_never_answer(exchange, commit):
 
 @action(for_ms=1000, commit=True, how="rst")
 def refuse_connections(exchange, for_ms, commit, how):
-    """Commits, stops listening, ends all connections, and refuses new ones for for_ms. The instance has its own port."""
+    """Commits, stops listening, ends all connections, refuses new ones for for_ms. The instance has its own port."""
     if commit:
         exchange.answer()
     exchange.listener.pause(for_ms)

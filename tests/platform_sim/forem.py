@@ -10,8 +10,8 @@
  5. The same title by the same author within `title_window_ms`: 422 "Title has already been used in the last five
     minutes". Several complaints are joined by " and ". No title, more than four tags, spaces in the URL: 422.
  6. Front matter at the head of body_markdown overrides title, published, tags and canonical_url of the JSON.
- 7. GET /api/articles/me/all, /me/published, /me/unpublished, /me: page and per_page (30, at most `per_page_max`), drafts
-    on top, then by published_at descending; no Link and no totals. A new article shifts all pages.
+ 7. GET /api/articles/me/all, /me/published, /me/unpublished, /me: page and per_page (30, at most `per_page_max`),
+    drafts on top, then by published_at descending; no Link and no totals. A new article shifts all pages.
  8. GET /api/articles/:id shows published articles only; a draft is 404.
  9. canonical_url of an article without one is its own address. tag_list is a text in one article, a list in listings.
 10. 429 with Retry-After seconds: JSON from the site's own limiter (`limit_articles` per `limit_window_ms`), plain text

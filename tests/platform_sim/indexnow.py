@@ -76,7 +76,8 @@ class IndexNow(Platform):
         if not self._of_host(submission):
             if not self.settings["error_bodies"]:
                 return Answer(422)
-            return Answer.of_json(422, {"code": "InvalidRequestParameters", "message": "urlList host mismatch", "details": []})
+            body = {"code": "InvalidRequestParameters", "message": "urlList host mismatch", "details": []}
+            return Answer.of_json(422, body)
         return lambda: self._commit(request, submission)
 
     @staticmethod

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The judge: what each write request meant, what the ledger said when it arrived, and how often something was published.
+"""The judge: what each write meant, what the ledger said when it arrived, and how often something was published.
 
 For every write it names the deliveries (channel/item id) from the content alone, and reads their rows from Redis before
 any byte of an answer leaves. It believes no client. Kinds of violation:
 
     O1                  more than one commit for one delivery of an at-most-once instance
     O2                  a write arrived while its row was missing or not `claimed`
-    same_attempt_twice  two writes under one attempt number: something below landfall's claims sent again. A repeat after
-                        an answer that only refused the credential is no violation.
+    same_attempt_twice  two writes under one attempt number: something below landfall's claims sent again. A
+                        repeat after an answer that only refused the credential is no violation.
     unknown_delivery    a write whose content names no delivery
     row_unreadable      Redis could not be asked, so nothing is proven
     simulator_error     the simulator itself failed; the test proves nothing
@@ -61,7 +61,8 @@ class Delivery:
     def json(self):
         return {"instance": self.instance, "writes": self.write_count, "commits": self.commits,
                 "external_ids": self.external_ids, "row_states": [write.state for write in self.writes],
-                "attempts": [write.attempt for write in self.writes], "requests": [write.json() for write in self.writes]}
+                "attempts": [write.attempt for write in self.writes],
+                "requests": [write.json() for write in self.writes]}
 
 
 class Judge:
@@ -70,10 +71,12 @@ class Judge:
         self._changed = changed
         self._lock = threading.Lock()
         self._expected = collections.defaultdict(list)
+        self._generation = 0
         self.clear()
 
     def clear(self):
         with self._lock:
+            self._generation += 1
             self._deliveries = {}
             self._violations = collections.deque(maxlen=VIOLATIONS_MAX)
             self._violation_counts = collections.Counter()
@@ -97,6 +100,7 @@ class Judge:
                 deliveries = self._names(instance, request)
         rows = {delivery: self._row(delivery) for delivery in deliveries}
         with self._lock:
+            generation = self._generation
             self._numbers += 1
             number = self._numbers
             counts = self._counts[instance.name]
@@ -107,7 +111,7 @@ class Judge:
                 self._violation("unknown_delivery", instance.name, None, "the content of a write names no delivery")
             writes = [self._record(instance, request, number, delivery, *rows[delivery]) for delivery in deliveries]
         request.deliveries = deliveries
-        request.on_commit = lambda external_id: self._committed(instance, deliveries, external_id)
+        request.on_commit = lambda external_id: self._committed(generation, instance, deliveries, external_id)
         self._changed()
         return number, writes
 
@@ -169,8 +173,10 @@ class Judge:
                                  "write": write.json() if write else None,
                                  "earlier": earlier.json() if earlier else None})
 
-    def _committed(self, instance, deliveries, external_id):
+    def _committed(self, generation, instance, deliveries, external_id):
         with self._lock:
+            if generation != self._generation:
+                return  # a request from before clear(): it belongs to a test that has ended
             self._counts[instance.name]["commits"] += 1
             for name in deliveries:
                 delivery = self._deliveries[name]
@@ -219,4 +225,5 @@ class Judge:
             totals["duplicates"] = sum(max(0, delivery.commits - 1) for delivery in self._deliveries.values())
             return {"deliveries": {name: delivery.json() for name, delivery in sorted(self._deliveries.items())},
                     "violations": list(self._violations), "violation_counts": dict(self._violation_counts),
-                    "instances": {name: dict(counts) for name, counts in sorted(self._counts.items())}, "totals": totals}
+                    "instances": {name: dict(counts) for name, counts in sorted(self._counts.items())},
+                    "totals": totals}

@@ -10,7 +10,7 @@
  5. `honour_keys=false`: a server that looks the same and ignores keys. `replay_500=true`: a release whose replays fail
     with 500 although the status exists. A replay of a deleted status is 404.
  6. 422 for empty text and for more than 500 characters, where every link counts 23.
- 7. Content comes back as HTML: escaped, links split into spans with a display cut at 30 characters. /source has the text.
+ 7. Content comes back as HTML: escaped, links split into spans, their display cut at 30 characters. /source has it raw.
  8. Visibility: `default_visibility` when none is sent; `silenced=true` lowers public to unlisted. Without a token only
     public and unlisted statuses are seen.
  9. Listing: newest first, default 20, at most 40, max_id, since_id, exclude_reblogs, pinned; Link rel="next" only while
@@ -37,6 +37,7 @@ REQUESTS_PER_WINDOW, REQUEST_WINDOW_MS = 300, 300_000
 TAG = re.compile(r"(?<![\w/])#(\w*[^\W\d]\w*)")
 VISIBILITIES = ("public", "unlisted", "private", "direct")
 RECORD_NOT_FOUND = {"error": "Record not found"}
+TEMPORARY_PROBLEM = {"error": "There was a temporary problem serving your request, please try again"}
 
 
 def link_html(url):
@@ -123,7 +124,8 @@ class Mastodon(Platform):
         reblog = None
         if post.boost:
             reblog = {"id": str(int(post.id) - 1), "content": content_html(data["text"], self.base_url),
-                      "url": "https://elsewhere.example/@other/1", "account": {"id": "1", "acct": "other@elsewhere.example"}}
+                      "url": "https://elsewhere.example/@other/1",
+                      "account": {"id": "1", "acct": "other@elsewhere.example"}}
         return {
             "id": post.id, "created_at": iso_ms(post.created_ms), "in_reply_to_id": data["in_reply_to_id"],
             "sensitive": data["sensitive"], "spoiler_text": data["spoiler_text"], "visibility": data["visibility"],
@@ -142,7 +144,7 @@ class Mastodon(Platform):
             return self._check(request, account, None)
         name = (account.id, key)
         if self.settings["key_lock"] and not self._enter(name):
-            return Answer.of_json(503, {"error": "There was a temporary problem serving your request, please try again"})
+            return Answer.of_json(503, TEMPORARY_PROBLEM)
         try:
             step = self._replay(name)
             if step is None:
@@ -268,7 +270,8 @@ class Mastodon(Platform):
         post = self.posts.get(post_id)
         if post is None or not post.shown() or post.account is not self.account_of(request):
             return Answer.of_json(404, RECORD_NOT_FOUND)
-        return Answer.of_json(200, {"id": post.id, "text": post.data["text"], "spoiler_text": post.data["spoiler_text"]})
+        return Answer.of_json(200, {"id": post.id, "text": post.data["text"],
+                                    "spoiler_text": post.data["spoiler_text"]})
 
     def list(self, request, account_id):
         account = next((account for account in self.accounts if account.id == account_id), None)

@@ -137,7 +137,8 @@ class Simulator:
 
     def instance(self, name):
         if name not in self.instances:
-            raise SettingError(f"there is no instance {name!r}; there are {', '.join(sorted(self.instances)) or 'none'}")
+            known = ", ".join(sorted(self.instances)) or "none"
+            raise SettingError(f"there is no instance {name!r}; there are {known}")
         return self.instances[name]
 
     def has_own_port(self, name):

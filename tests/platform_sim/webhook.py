@@ -32,7 +32,8 @@ class Webhook(Platform):
     NAME = "webhook"
     AT_MOST_ONCE = False
     SETTINGS = {"tolerance_ms": 300_000, "retention_ms": 300_000, "remember_ids": True, "mismatch_status": 0,
-                "success_status": 204, "answer_id": False, "gone": False, "limit_requests": 0, "limit_window_ms": 60_000}
+                "success_status": 204, "answer_id": False, "gone": False, "limit_requests": 0,
+                "limit_window_ms": 60_000}
     ROUTES = (("POST", r"/?.*", "write", "deliver"),)
 
     def __init__(self, name, settings=None):
@@ -80,7 +81,8 @@ class Webhook(Platform):
             return Answer(401, "Message timestamp out of tolerance", content_type="text/plain")
         if self.account_of(request) is None:
             return Answer(401, "No matching signature found", content_type="text/plain")
-        granted, _, end = self.window.take("requests", self.settings["limit_requests"], self.settings["limit_window_ms"])
+        limit, window_ms = self.settings["limit_requests"], self.settings["limit_window_ms"]
+        granted, _, end = self.window.take("requests", limit, window_ms)
         if not granted:
             return self.rate_limited(end - now_ms())
         digest = hashlib.sha256(request.body).hexdigest()

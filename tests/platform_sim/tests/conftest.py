@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A simulator with all five platforms, reset for each test, and a private Redis whose rows the tests write themselves."""
+"""A simulator with all five platforms, reset for each test, and a private Redis whose rows the tests write."""
 import pytest
 
 from lib.redis_server import RedisServer

@@ -12,7 +12,8 @@ STATUSES = "/api/v1/statuses"
 
 
 def post(sim, text="https://blog.example/p/7", **headers):
-    return Account(sim.urls["m"], {"Authorization": "Bearer mastodon-token-1"}).post(STATUSES, {"status": text}, **headers)
+    account = Account(sim.urls["m"], {"Authorization": "Bearer mastodon-token-1"})
+    return account.post(STATUSES, {"status": text}, **headers)
 
 
 def kinds(sim):
@@ -93,7 +94,8 @@ def test_a_needle_names_a_delivery(judged):
 
 
 @pytest.mark.parametrize("link, item", [
-    ("https://blog.example/p/caf%C3%A9/?utm_source=x#top", "caf\u00e9"), ("https://blog.example/p/cafe\u0301", "caf\u00e9"),
+    ("https://blog.example/p/caf%C3%A9/?utm_source=x#top", "caf\u00e9"),
+    ("https://blog.example/p/cafe\u0301", "caf\u00e9"),
     ("https://other.example/x and https://blog.example/p/9", "9"), ("(https://blog.example/p/9)!", "9")])
 def test_ids_in_links(judged, link, item):
     judged.row("mastodon/brand/" + item, state="claimed", attempt=1)
@@ -104,7 +106,8 @@ def test_ids_in_links(judged, link, item):
 def test_a_batch_is_as_many_deliveries_as_it_has_urls(judged):
     judged.row("indexnow/blog/1", state="claimed", attempt=1)
     urls = ["https://blog.example/p/1", "https://blog.example/p/2"]
-    call("POST", judged.urls["i"] + "/indexnow", body={"host": "blog.example", "key": "indexnow-key-1", "urlList": urls})
+    body = {"host": "blog.example", "key": "indexnow-key-1", "urlList": urls}
+    call("POST", judged.urls["i"] + "/indexnow", body=body)
     violation, = judged.report()["violations"]
     assert (violation["kind"], violation["delivery"]) == ("O2", "indexnow/blog/2")
 
@@ -123,7 +126,7 @@ def test_reads_and_logins_are_no_writes(judged):
     bluesky.get("/xrpc/com.atproto.repo.getRecord?repo=x&collection=y&rkey=z")
     bluesky.post("/nowhere", {})
     counts = judged.report()["instances"]["b"]
-    assert (counts["logins"], counts["reads"], counts["writes"], counts["unrouted"], counts["requests"]) == (1, 1, 0, 1, 3)
+    assert [counts[name] for name in ("logins", "reads", "writes", "unrouted", "requests")] == [1, 1, 0, 1, 3]
 
 
 def test_a_ledger_that_cannot_be_asked_proves_nothing(tmp_path):
@@ -152,7 +155,8 @@ def test_redis_that_was_restarted_in_between(judged, redis):
 
 def test_no_secret_in_what_is_told(judged):
     key = "indexnow-key-1"
-    call("GET", judged.urls["i"] + "/indexnow?" + urllib.parse.urlencode({"url": "https://blog.example/p/1", "key": key}))
+    query = urllib.parse.urlencode({"url": "https://blog.example/p/1", "key": key})
+    call("GET", judged.urls["i"] + "/indexnow?" + query)
     post(judged)
     told = json.dumps([judged.report(), judged.get("requests"), judged.get("state")])
     assert key not in told and "mastodon-token-1" not in told and "***" in told
@@ -169,9 +173,12 @@ def test_the_log_of_requests(judged):
 
 def test_admin_says_what_is_wrong(judged):
     for arguments, words in (
-            ({"do": "nonsense"}, "there is no fault 'nonsense'"), ({"do": "hold", "instance": "x"}, "no instance 'x'"),
-            ({"do": "hold", "on": {"colour": 1}}, "no 'colour'"), ({"do": "hold", "strength": 3}, "no param 'strength'"),
-            ({"do": "commit_then_close", "how": "softly"}, "fin, rst"), ({"do": "refuse_connections", "instance": "f"}, "own_port")):
+            ({"do": "nonsense"}, "there is no fault 'nonsense'"),
+            ({"do": "hold", "instance": "x"}, "no instance 'x'"),
+            ({"do": "hold", "on": {"colour": 1}}, "no 'colour'"),
+            ({"do": "hold", "strength": 3}, "no param 'strength'"),
+            ({"do": "commit_then_close", "how": "softly"}, "fin, rst"),
+            ({"do": "refuse_connections", "instance": "f"}, "own_port")):
         with pytest.raises(AdminError, match=words):
             judged.fault(**arguments)
     with pytest.raises(AdminError, match="has no setting 'speed'"):

@@ -52,8 +52,12 @@ def post_twice_at_once(sim, mastodon):
     """Both requests are there before the first commits."""
     ids = []
     sim.fault("commit_slowly", "m", delay_ms=200, times=-1)
-    threads = [threading.Thread(target=lambda: ids.append(mastodon.post(STATUSES, {"status": "x"}, idempotency_key="k")))
-               for _ in range(2)]
+
+
+    def post():
+        ids.append(mastodon.post(STATUSES, {"status": "x"}, idempotency_key="k"))
+
+    threads = [threading.Thread(target=post) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -109,8 +113,9 @@ def test_limits_of_text_count_links_as_23(mastodon):
 def test_content_is_html_with_the_link_cut_for_display(mastodon):
     url = "https://blog.example/p/a-rather-long-name?x=1&y=2#s"
     content = mastodon.post(STATUSES, {"status": f"Fish & <chips> {url}\nnext\n\nlast #tag"}).json["content"]
-    assert content.startswith("<p>Fish &amp; &lt;chips&gt; <a href=\"https://blog.example/p/a-rather-long-name?x=1&amp;y=2#s\"")
-    assert '<span class="invisible">https://</span><span class="ellipsis">blog.example/p/a-rather-long-n</span>' in content
+    assert content.startswith(f'<p>Fish &amp; &lt;chips&gt; <a href="{url.replace("&", "&amp;")}"')
+    assert '<span class="invisible">https://</span>' in content
+    assert '<span class="ellipsis">blog.example/p/a-rather-long-n</span>' in content
     assert "<br />next</p><p>last" in content and 'class="mention hashtag"' in content
     shown = re.sub(r"<[^>]+>", "", content.split("</a>")[0])
     assert shown.endswith(url.replace("&", "&amp;"))

@@ -319,6 +319,7 @@ static const struct {
     {"redis://h:1/15", NULL, "h", NULL, 1, 15, NULL},
     {"redis://u@h:65535", NULL, "h", "u", 65535, 0, NULL},
     {"redis://@h", NULL, "h", NULL, 6379, 0, NULL},
+    {"redis://u@x@h", NULL, "h", "u@x", 6379, 0, NULL},
     {"redis://[::1]:7/2", NULL, "::1", NULL, 7, 2, NULL},
     {"redis://u@[fe80::1]", NULL, "fe80::1", "u", 6379, 0, NULL},
     {"unix:///run/redis.sock", "/run/redis.sock", NULL, NULL, 6379, 0, NULL},

@@ -2,6 +2,7 @@
 /* One event is one line, whatever stands in its values; text is never a format; secrets never come out. */
 #include "tests/unit/runtime/test.h"
 
+#include "runtime/clock.h"
 #include "runtime/log.h"
 #include "runtime/secret.h"
 
@@ -195,11 +196,19 @@ static void test_limited_events(void **state)
         log_event_limited(LOG_LEVEL_WARN, "often.two", LOG_I("i", i));
         log_event_limited(LOG_LEVEL_DEBUG, "often.hidden", LOG_I("i", i));
     }
-    log_limited_flush(); /* too early for either */
+    log_limited_flush(clock_boottime_ms()); /* too early for either */
     const char *text = capture_end(&capture);
     assert_int_equal(count_lines(text), 2);
     assert_contains(text, "event=often.one i=0\n");
     assert_contains(text, "event=often.two i=0\n");
+
+    capture_start(&capture);
+    log_limited_flush(clock_boottime_ms() + LOG_LIMITED_INTERVAL_MS);
+    log_limited_flush(clock_boottime_ms() + 3 * LOG_LIMITED_INTERVAL_MS); /* nothing is owed any more */
+    text = capture_end(&capture);
+    assert_int_equal(count_lines(text), 2);
+    assert_contains(text, "level=warn event=often.one suppressed=99\n");
+    assert_contains(text, "level=warn event=often.two suppressed=99\n");
 }
 
 int main(void)

@@ -46,6 +46,8 @@
            "Slots that one channel may hold; 0 = a quarter of the slots, at least 1")                                  \
     NUMBER(worker_grace_ms, "worker.grace_ms", "LANDFALL_WORKER_GRACE_MS", 10000, 0, 600000,                           \
            "How long transfers may finish after SIGTERM")                                                              \
+    NUMBER(worker_reclaim_idle_ms, "worker.reclaim_idle_ms", "LANDFALL_WORKER_RECLAIM_IDLE_MS", 60000, 100, 3600000,   \
+           "Entries that a worker took and never claimed go to another worker after this time")                        \
     TEXT(worker_name, "worker.name", "LANDFALL_WORKER_NAME", "", OPTIONAL_NAME,                                        \
          "Name in leases and heartbeats; empty = host name and a random part")                                         \
     NUMBER(delivery_max_attempts, "delivery.max_attempts", "LANDFALL_DELIVERY_MAX_ATTEMPTS", 5, 1, 20,                 \

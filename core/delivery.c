@@ -237,6 +237,11 @@ static struct delivery_decision report_unknown(const struct situation *s, enum d
     return d;
 }
 
+static int64_t later(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms > b_ms ? a_ms : b_ms;
+}
+
 /* Nothing is in doubt and this attempt did not commit: what now? Rows 6, 7 and 7b. */
 static struct delivery_decision not_committed(const struct situation *s, struct delivery_decision d)
 {
@@ -253,7 +258,7 @@ static struct delivery_decision not_committed(const struct situation *s, struct 
     else if (d.tries >= s->policy->max_attempts)
         decide_held(&d, RS_SPENT);
     else
-        decide_approved(&d, RS_RETRY, PLACE_AGENDA, decide_retry_at(s, d.tries));
+        decide_approved(&d, RS_RETRY, PLACE_AGENDA, later(decide_retry_at(s, d.tries), s->in->until_ms));
     return d;
 }
 

@@ -108,7 +108,9 @@ class Bluesky(Platform):
         return super().secrets() + [token for session in self._sessions for token in (session.access, session.refresh)]
 
     def did(self, account):
-        return f"did:plc:simulated{account.number:015d}"
+        """24 characters of base32, as did:plc has them."""
+        digits = f"{account.number:04d}".translate(str.maketrans("0123456789", "abcdefghij"))
+        return f"did:plc:simulatedsimulatedsi{digits}"
 
     def handle(self, account):
         return f"{account.name}.example"

@@ -3,9 +3,19 @@
 import http.client
 import json
 import socket
+import time
 import urllib.parse
 
 TIMEOUT_S = 20
+EVENTUALLY_S = 10
+
+
+def eventually(condition):
+    """Waits, within a bound, until condition() is true."""
+    end = time.monotonic() + EVENTUALLY_S
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
 
 
 class Reply:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The Bluesky PDS as played: one test for each behaviour that the module lists."""
+import re
 import time
 
 import pytest
@@ -47,6 +48,7 @@ def test_login_and_its_quota(sim, bluesky):
     replies = [bluesky.post(SERVER + "createSession", login) for _ in range(3)]
     assert [reply.status for reply in replies] == [200, 200, 429]
     assert set(replies[0].json) >= {"accessJwt", "refreshJwt", "did", "handle", "active"}
+    assert re.fullmatch(r"did:plc:[a-z2-7]{24}", replies[0].json["did"])
     limited = replies[2]
     assert limited.json["error"] == "RateLimitExceeded" and limited.headers["RateLimit-Policy"] == "3;w=300"
     assert 0 < int(limited.headers["RateLimit-Reset"]) - time.time() <= 301

@@ -9,7 +9,7 @@ import threading
 import time
 
 from platform_sim.client import TESTS_FOLDER, SimulatorProcess
-from simhttp import Account, call, raw, read_all
+from simhttp import Account, call, eventually, raw, read_all
 
 CONNECTIONS = 256
 
@@ -50,20 +50,16 @@ def test_what_is_left_of_a_test_does_not_count_in_the_next(sim):
                ("Authorization: Bearer mastodon-token-1", "Content-Type: application/json"))
     assert read_all(sock) == (b"", "fin")
     sim.reset()
-    time.sleep(0.25)
+    eventually(lambda: sim.get("state")["connections"] <= 1)
     report = sim.report()
     assert (report["totals"]["commits"], report["deliveries"], report["violations"]) == (0, {}, [])
 
 
 def test_starts_quickly():
-    start_s = time.monotonic()
-    with SimulatorProcess():
-        best = time.monotonic() - start_s
-    for _ in range(4):
-        start_s = time.monotonic()
-        with SimulatorProcess():
-            best = min(best, time.monotonic() - start_s)
-    assert best < 0.3
+    """Measured in processor time, so that a busy machine does not matter."""
+    with SimulatorProcess() as own, open(f"/proc/{own.process.pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+        assert (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") < 0.3
 
 
 def test_bad_arguments_say_what_is_wrong():

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For the tests of transfers: requests to a raw server, and pools that are driven until something has ended. Include it
+ * behind cmocka.h.
+ */
+#ifndef TRANSFER_FIXTURE_H
+#define TRANSFER_FIXTURE_H
+
+#include <stdio.h>
+
+#include "platforms/answer.h"
+#include "platforms/form.h"
+#include "platforms/transfer.h"
+#include "raw_server.h"
+#include "runtime/clock.h"
+#include "runtime/die.h"
+
+#define OK_ANSWER "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{\"id\":\"7\"}"
+
+struct sent {
+    struct http_request request;
+    struct transfer_options options;
+};
+
+/* A request to the server: "POST", path, body or NULL. */
+static inline struct sent sent_to(int port, const char *method, const char *body)
+{
+    static char *no_headers[1];
+    struct sent s = {.options = {.limit_ms = 3000}};
+    snprintf(s.request.method, sizeof s.request.method, "%s", method);
+    s.request.url = xformat("http://127.0.0.1:%d/path", port);
+    s.request.headers = no_headers;
+    if (body) {
+        s.request.has_body = true;
+        s.request.body = xstrdup(body);
+        s.request.body_len = strlen(body);
+    }
+    s.options.write = strcmp(method, "GET") != 0;
+    return s;
+}
+
+static inline void sent_fini(struct sent *s)
+{
+    free(s->request.url);
+    free(s->request.body);
+}
+
+/* Drives until one transfer has ended. The caller frees it. */
+static inline struct transfer *finish_one(struct transfer_pool *pool)
+{
+    int64_t end_ms = clock_boottime_ms() + 10000;
+    struct transfer *t = transfer_next_done(pool);
+    while (!t && clock_boottime_ms() < end_ms) {
+        transfer_wait(pool, NULL, 0, 100);
+        t = transfer_next_done(pool);
+    }
+    assert_non_null(t);
+    return t;
+}
+
+static inline struct transfer *run(struct transfer_pool *pool, struct sent *s)
+{
+    struct transfer *started = transfer_start(pool, &s->request, &s->options);
+    struct transfer *t = finish_one(pool);
+    assert_ptr_equal(started, t);
+    return t;
+}
+
+/* One request on a new pool; facts are copied, the rest is freed. */
+static inline struct transfer_facts run_alone(struct sent *s)
+{
+    struct transfer_pool *pool = transfer_pool_new(4);
+    struct transfer *t = run(pool, s);
+    struct transfer_facts facts = *transfer_facts(t);
+    transfer_free(&t);
+    transfer_pool_free(&pool);
+    sent_fini(s);
+    return facts;
+}
+
+#endif

@@ -3,10 +3,13 @@
  * verdict: what became of an attempt.
  *
  * The one function that turns the facts of a transfer into an outcome: first how far the transfer got, then the
- * descriptor's `accept` rules, then an error surface that states its own commit state, then the table of statuses in
- * docs/contract.md. The transfer's own end is looked at before the status, always: a status without a complete answer
- * proves nothing. Whatever is not named is unknown. It remembers nothing, sends nothing and decides nothing about the
- * delivery: core/delivery.c does, with the event that is named here.
+ * descriptor's `accept` rules in their order, then an error surface that states its own commit state, then the table of
+ * statuses in docs/contract.md. The transfer's own end is looked at before the status, always: a status without a
+ * complete answer proves nothing. Whatever is not named is unknown, and so is every answer that a rule stumbles over.
+ *
+ * It remembers nothing, sends nothing and decides nothing about the delivery: core/delivery.c does, with the event that
+ * is named here. So a refusal is reported as one whether or not an earlier attempt is in doubt; before_effect says
+ * whether it would be certain even then.
  */
 #ifndef LANDFALL_PLATFORMS_VERDICT_H
 #define LANDFALL_PLATFORMS_VERDICT_H
@@ -27,9 +30,10 @@ struct transfer_facts; /* platforms/transfer.h */
 
 /* What an attempt was about. Everything is borrowed for the call. */
 struct verdict_context {
-    const json_t *input; /* what the channel's programs see of the delivery (request_input()), without `answer` */
-    int64_t now_ms;      /* Unix time, as good as the caller knows it; used where the answer has no Date */
-    bool session;        /* the request carried a session that can be renewed */
+    const json_t *input; /* what programs see of the delivery: request_input(); NULL: nothing */
+    bool replay;         /* an earlier attempt with the same key may have committed; programs see .replay */
+    bool session;        /* the request carried a session: 401 means that it is over */
+    int64_t now_ms;      /* Unix time as the caller knows it; an answer's own Date header wins */
 };
 
 /* An outcome. Strings are never NULL: "" is none. */

@@ -1,0 +1,268 @@
+-- SPDX-License-Identifier: MIT
+-- with: epoch.lua
+-- claim: the one step after which a write request may be sent.
+--
+-- Own arguments  run_id worker expires_at environment longest_window
+-- Block          entry token content_hash approved_at gen not_before not_after dated after key body_hash frozen content
+--                harmless window_ms lease_ms late_commit_ms margin_ms max_attempts max_age_ms spacing_ms burst hold_back
+--                hold_back: empty, "channel_full" or "unknown_channel"
+-- Answers        granted attempt commit_by lease_end doubt [key body_hash frozen]   send these bytes, no others
+--                already state since | conflict state since their_hash | busy holder until | wait reason due
+--                uncertain reason | held reason | rerender approved_at gen | late | no_content
+--                environment theirs | error words
+--                All but the last five acknowledge and delete the entry.
+--
+-- Invariant: "granted" is answered only together with the row that says so, or again for the token that the row was
+-- claimed with. A row in doubt is granted only while an identical replay is allowed at this moment, or once where an
+-- operator let it through. Whatever else is answered leaves the delivery on the agenda, in its channel's waiting list, in
+-- the journal, held or settled.
+
+local CONTENT_FIELDS = {'approved_at', 'not_before', 'not_after', 'dated'}
+local PREDECESSOR_WAIT_MS = 10000
+local BUSY_WAIT_MS = 60000
+
+check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue', 'epoch'})
+local run_id, worker, expires_at = next_arg(), next_arg(), next_number()
+local environment, longest_window = next_arg(), next_number()
+local late = now > expires_at
+local foreign = enter_epoch(run_id, environment, longest_window, not late)
+
+local function read_claim()
+    local c = {entry = next_arg(), token = next_arg(), content_hash = next_arg(), approved_at = next_number(),
+        gen = next_number(), not_before = next_number(), not_after = next_number(), dated = next_number()}
+    c.after, c.key, c.body_hash, c.frozen, c.content = next_arg(), next_arg(), next_arg(), next_arg(), next_arg()
+    c.harmless, c.window, c.lease_ms = next_arg() == '1', next_number(), next_number()
+    c.late_commit, c.margin, c.max_attempts = next_number(), next_number(), next_number()
+    c.max_age, c.spacing, c.burst = next_number(), next_number(), math.max(next_number(), 1)
+    c.hold_back = next_arg()
+    return c
+end
+
+-- ---- what every answer has in common
+
+-- The fields of a row that this claim makes; the answer to a claim also ends the count of takes without one.
+local function born(d, c)
+    local set = {taken = '', content = d.fields.content or c.content_hash}
+    if d.state ~= 'none' then return set end
+    for _, name in ipairs(CONTENT_FIELDS) do set[name] = c[name] ~= 0 and text(c[name]) or nil end
+    set.gen = c.gen ~= 0 and text(c.gen) or nil
+    return set
+end
+
+local function change(d, c, to)
+    to.set = to.set or {}
+    for name, value in pairs(born(d, c)) do to.set[name] = to.set[name] or value end
+    to.long = to.long or {}
+    to.long.content = c.keep_content
+    set_row(d, to)
+    acknowledge(c.entry)
+end
+
+local function wait(d, c, reason, place, due, tell)
+    change(d, c, {state = 'approved', reason = reason, place = place, due = due})
+    return {'wait', reason, text(tell or due)}
+end
+
+-- In the waiting list a delivery keeps the place that its age gives it, however often it comes back.
+local function wait_for_channel(d, c, reason, tell)
+    return wait(d, c, reason, 'waiting', math.min(now, math.max(c.approved_at, c.not_before, 1)), tell)
+end
+
+local function uncertain(d, c, reason, set)
+    change(d, c, {state = 'uncertain', reason = reason, place = 'walk', due = now, set = set})
+    return {'uncertain', reason}
+end
+
+-- Somebody must still look for a delivery in doubt; one that is not can be held.
+local function hold(d, c, reason, reason_in_doubt)
+    if d.in_doubt ~= '' then return uncertain(d, c, reason_in_doubt) end
+    change(d, c, {state = 'held', reason = reason, place = '-'})
+    return {'held', reason}
+end
+
+-- ---- the conditions, in their order; each answers, or returns nil and the next one is asked
+
+local function granted(d, frozen)
+    local lease_end = d.n.commit_by - d.late_commit
+    local answer = {'granted', text(d.n.attempt), text(d.n.commit_by), text(lease_end), d.in_doubt}
+    if frozen then
+        answer[6], answer[7], answer[8] = find_field(d, 'key') or '', d.fields.body_hash or '', frozen
+    end
+    return answer
+end
+
+local function check_repeat(d, c)
+    if d.state == 'none' or d.fields.token ~= c.token then return nil end
+    acknowledge(c.entry)
+    if d.state ~= 'claimed' then return {'already', d.state, text(d.n.since)} end
+    d.late_commit = c.late_commit
+    return granted(d, d.in_doubt ~= '' and redis.call('HGET', d.request, 'frozen') or nil)
+end
+
+local function check_late()
+    return late and {'late'} or nil
+end
+
+local function check_state(d, c)
+    if d.state == 'none' then return nil end
+    local conflict = (d.fields.content or c.content_hash) ~= c.content_hash
+    if not conflict and d.state == 'approved' then return nil end
+    acknowledge(c.entry)
+    if conflict then return {'conflict', d.state, text(d.n.since), d.fields.content} end
+    if d.state ~= 'claimed' then return {'already', d.state, text(d.n.since)} end
+    local left = d.lease and redis.call('PTTL', d.lease_key) or 0
+    return {'busy', lease_holder(d), text(now + math.max(left, 0))}
+end
+
+local function item_of(entry)
+    local found = redis.pcall('XRANGE', global.queue, entry, entry)
+    if found.err or not found[1] then return nil end
+    return pairs_of(found[1][2]).item
+end
+
+-- The content must outlive the stream entry. It is copied inside Redis, so it crosses the wire once.
+local function check_content(d, c)
+    c.frozen_before = d.in_doubt ~= '' and redis.call('HGET', d.request, 'frozen') or nil
+    if c.frozen_before or redis.call('HEXISTS', d.request, 'content') == 1 then return nil end
+    c.keep_content = c.content ~= '' and c.content or (c.entry ~= '' and item_of(c.entry)) or nil
+    return not c.keep_content and {'no_content'} or nil
+end
+
+local function check_known(d, c)
+    if c.hold_back ~= 'unknown_channel' then return nil end
+    return wait_for_channel(d, c, 'unknown_channel', now + BUSY_WAIT_MS)
+end
+
+-- Rendered for another time of approval or key generation than the row's. A frozen request of the row is not rendered.
+local function check_rendering(d, c)
+    if d.state == 'none' or c.frozen_before then return nil end
+    if d.n.approved_at == c.approved_at and d.n.gen == c.gen then return nil end
+    return {'rerender', text(d.n.approved_at), text(d.n.gen)}
+end
+
+-- From here on the row's own schedule counts, where there is a row.
+local function check_age(d, c)
+    if d.state ~= 'none' then
+        for _, name in ipairs(CONTENT_FIELDS) do c[name] = d.n[name] end
+    end
+    if c.not_after > 0 and now > c.not_after then return hold(d, c, 'expired', 'expired_in_doubt') end
+    if c.max_age > 0 and c.dated > 0 and now - c.dated > c.max_age then
+        return hold(d, c, 'backfill', 'expired_in_doubt')
+    end
+    return nil
+end
+
+local function check_budget(d, c)
+    if d.n.tries < c.max_attempts or d.fields.waived == '1' then return nil end
+    return hold(d, c, 'spent', 'spent_in_doubt')
+end
+
+-- Would the newest possible commit of an attempt that starts now still be inside a window that began then?
+local function window_holds(c, began)
+    if c.window == -1 then return true end
+    return c.window > 0 and began > 0 and now + c.lease_ms + c.late_commit + c.margin <= began + c.window
+end
+
+-- What was approved before the ledger was set back may have been sent by an attempt that it has forgotten.
+local function check_epoch(d, c)
+    if c.harmless then return nil end
+    if now < epoch.doubt_until then return wait(d, c, 'ledger_rewound', 'agenda', epoch.doubt_until) end
+    if math.max(c.approved_at, d.n.cleared_at) >= epoch.rewound_at or d.fields.waived == '1' then return nil end
+    local list = doubt_with(d.in_doubt, 'rewound')
+    if window_holds(c, c.approved_at) or list == d.in_doubt then return nil end
+    return uncertain(d, c, 'ledger_rewound', {in_doubt = list, key = find_field(d, 'key') or c.key})
+end
+
+local function replay_allowed(d, c)
+    if not window_holds(c, d.n.first_send) then return false end
+    if c.window > 0 and now < epoch.leap_until then return false end
+    return not find_field(d, 'ext_id')
+end
+
+-- In doubt, and repeats do harm: an identical replay, or an operator's word, after the last attempt can have committed.
+local function check_doubt(d, c)
+    if c.harmless or d.in_doubt == '' then return nil end
+    local replay = replay_allowed(d, c)
+    if not replay and d.fields.waived ~= '1' then return uncertain(d, c, 'window_closed') end
+    local due = replay and d.n.commit_by or math.max(d.n.commit_by, epoch.no_absence_before)
+    if now < due then return wait(d, c, d.fields.reason, 'agenda', due) end
+    return nil
+end
+
+local function check_schedule(d, c)
+    if c.not_before <= now then return nil end
+    return wait(d, c, 'scheduled', 'agenda', c.not_before)
+end
+
+local function waits_itself(d)
+    return d.state == 'approved' and redis.call('ZSCORE', d.ch.waiting, d.name) and 1 or 0
+end
+
+local function check_channel(d, c)
+    local ch = d.ch
+    if ch.paused then return wait_for_channel(d, c, 'paused', 0) end
+    if now < ch.blocked_until then return wait_for_channel(d, c, 'blocked', ch.blocked_until) end
+    if ch.ramp > 0 and ch.claimed_count >= ch.ramp then return wait_for_channel(d, c, 'ramp', now + FULL_WAIT_MS) end
+    if c.entry ~= '' and ch.waiting_count > waits_itself(d) then
+        return wait_for_channel(d, c, 'queued', math.max(now, ch.next_at))
+    end
+    if c.spacing > 0 and now < ch.next_at then return wait_for_channel(d, c, 'paced', ch.next_at) end
+    if c.hold_back ~= '' then return wait_for_channel(d, c, 'channel_full', now + FULL_WAIT_MS) end
+    return nil
+end
+
+local function check_predecessor(d, c)
+    if c.after == '' then return nil end
+    local state = redis.pcall('HGET', d.after_key, 'state')
+    if state == 'published' then return nil end
+    return wait(d, c, 'predecessor', 'agenda', now + PREDECESSOR_WAIT_MS)
+end
+
+-- A lease that no row speaks of: somebody's hand, or the rest of an attempt that was published meanwhile.
+local function check_lease(d, c)
+    if not d.lease then return nil end
+    local left = redis.call('PTTL', d.lease_key)
+    local due = now + (left > 0 and left or BUSY_WAIT_MS)
+    change(d, c, {state = 'approved', reason = d.fields.reason or 'new', place = 'agenda', due = due})
+    return {'busy', lease_holder(d), text(due)}
+end
+
+-- next_at is the next free time: GCRA's theoretical arrival time less what a burst may be early.
+local function pass_pace(ch, c)
+    if c.spacing <= 0 then return end
+    local slack = (c.burst - 1) * c.spacing
+    ch.next_at = math.max(now, ch.next_at + slack) + c.spacing - slack
+    ch.next_at_changed = true
+end
+
+local function grant(d, c)
+    if c.lease_ms <= 0 then return {'error', 'arguments: a lease must have an end'} end
+    local attempt, lease_end = d.n.attempt + 1, now + c.lease_ms
+    local lease = worker .. ' ' .. text(attempt) .. ' ' .. c.token
+    if not redis.call('SET', d.lease_key, lease, 'NX', 'PX', text(c.lease_ms)) then
+        return {'error', 'lease: it could not be set'}
+    end
+    local set = {attempt = text(attempt), tries = text(d.n.tries + 1), token = c.token, worker = worker,
+        claimed_at = text(now), commit_by = text(lease_end + c.late_commit), misses = '', missed_at = '', waived = ''}
+    if d.n.first_send == 0 then set.first_send = text(now) end
+    local long = {}
+    if not c.frozen_before then
+        set.key, set.body_hash, long.frozen, long.prepared = c.key, c.body_hash, c.frozen, ''
+    end
+    pass_pace(d.ch, c)
+    change(d, c, {state = 'claimed', reason = 'sending', place = 'agenda', lease_end = lease_end, set = set, long = long})
+    d.n.attempt, d.n.commit_by, d.late_commit = attempt, lease_end + c.late_commit, c.late_commit
+    return granted(d, c.frozen_before)
+end
+
+local CHECKS = {check_repeat, check_late, check_state, check_content, check_known, check_rendering, check_age,
+    check_budget, check_epoch, check_doubt, check_schedule, check_channel, check_predecessor, check_lease}
+
+return each_delivery(read_claim, function(d, c)
+    if foreign then return foreign end
+    for _, check in ipairs(CHECKS) do
+        local answer = check(d, c)
+        if answer then return answer end
+    end
+    return grant(d, c)
+end)

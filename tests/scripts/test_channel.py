@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""channel: what is said about a whole channel."""
+import pytest
+
+CH = "blog/main"
+
+
+def facts(ledger):
+    return ledger.client.hgetall(ledger.key("channel", CH))
+
+
+def test_pause_and_resume_are_audited_where_a_person_did_it(ledger):
+    assert ledger.channel(CH, "pause", "credential", "", "") == ["ok"]
+    first = facts(ledger)
+    ledger.channel(CH, "pause", "maintenance", "ann", "desk")
+    assert facts(ledger) == {"paused": "maintenance", "paused_at": first["paused_at"]}
+    ledger.channel(CH, "fail")
+    ledger.channel(CH, "resume", "done", "ann", "desk")
+    assert facts(ledger) == {}
+    acts = [entry for _, entry in ledger.client.xrange(ledger.key("audit"))]
+    assert [(act["act"], act["why"], act["from"], act["to"]) for act in acts] == [
+        ("pause", "maintenance", "paused", "paused"), ("resume", "done", "paused", "open")]
+
+
+def test_a_block_is_never_shortened(ledger):
+    until = ledger.now() + 60000
+    assert ledger.channel(CH, "block", until, "429") == ["ok", str(until)]
+    assert ledger.channel(CH, "block", until - 1, "other") == ["ok", str(until)]
+    assert facts(ledger) == {"blocked_until": str(until), "blocked_why": "429", "ramp": "1"}
+
+
+def test_ramp_failures_session(ledger):
+    ledger.channel(CH, "open_ramp", 4)
+    assert [ledger.channel(CH, "fail") for _ in range(2)] == [["ok", "1"], ["ok", "2"]]
+    ledger.channel(CH, "session", "sealed\x00", 5000)
+    found = facts(ledger)
+    assert found.pop("session_until") == str(ledger.answered_at + 5000)
+    assert found == {"ramp": "4", "failures": "2", "session": "sealed\x00"}
+    for op in (("open_ramp", 0), ("recover",), ("session", "", 0)):
+        ledger.channel(CH, *op)
+    assert facts(ledger) == {}
+
+
+def test_one_walker_at_a_time_and_its_lease_ends(ledger):
+    ledger.settle("blog/main/a", "uncertain", "no_answer")
+    assert ledger.channel(CH, "walk_begin", "r1", 30000) == ["ok"]
+    assert ledger.due("walk:" + CH) == ledger.answered_at + 30000
+    assert ledger.channel(CH, "walk_begin", "r2", 30000) == ["busy", "r1"]
+    assert ledger.channel(CH, "walk_begin", "r1", 60000) == ["ok"] and ledger.client.pttl(ledger.key("walk", CH)) > 50000
+    before = ledger.dump()
+    assert ledger.channel(CH, "walk_end", "r2", 5, 0) == ["busy", "r1"] and ledger.dump() == before
+    due = ledger.now() + 90000
+    assert ledger.channel(CH, "walk_end", "r1", due, 3) == ["ok"]
+    assert ledger.due("walk:" + CH) == due and facts(ledger) == {"looks": "3"}
+    assert ledger.client.exists(ledger.key("walk", CH)) == 0
+    assert ledger.channel(CH, "walk_begin", "r1", 0)[0] == "error", "a lease without an end"
+
+
+def test_who_became_uncertain_during_a_walk_is_not_put_off(ledger):
+    ledger.settle("blog/main/a", "uncertain", "no_answer")
+    ledger.channel(CH, "walk_begin", "r1", 30000)
+    ledger.settle("blog/main/b", "uncertain", "no_answer", place="walk", due=1)
+    ledger.channel(CH, "walk_begin", "r1", 30000)
+    assert ledger.due("walk:" + CH) == 1, "prolonging does not put it off either"
+    ledger.channel(CH, "walk_end", "r1", ledger.now() + 90000, 0)
+    assert ledger.due("walk:" + CH) <= ledger.now() + 1000
+
+
+def test_a_walk_that_left_nothing_uncertain_leaves_the_agenda(ledger):
+    ledger.settle("blog/main/a", "uncertain", "no_answer")
+    ledger.channel(CH, "walk_begin", "r1", 30000)
+    ledger.resolve("blog/main/a", "published", "confirmed")
+    assert ledger.due("walk:" + CH) is None
+    ledger.channel(CH, "walk_end", "r1", ledger.now() + 90000, 0)
+    assert ledger.due("walk:" + CH) is None
+
+
+def test_a_leap_is_never_forgotten_early(ledger):
+    far = ledger.now() + 10 ** 9
+    ledger.channel(CH, "leap", far)
+    ledger.channel(CH, "leap", far - 5)
+    epoch = ledger.client.hgetall(ledger.key("epoch"))
+    assert epoch == {"leap_until": str(far), "no_absence_before": str(far)}
+
+
+@pytest.mark.parametrize("op", [("nonsense",), ("block", "soon", "why")])
+def test_bad_arguments(ledger, op):
+    before = ledger.dump()
+    assert ledger.channel(CH, *op)[0] == "error" and ledger.dump() == before
+
+
+def test_several_ops_in_one_call(ledger):
+    own = [3, 1, "fail", 0, 2, "fail", 0, 3, "fail", 0]
+    assert ledger.call("channel", own, [], ["blog/a", "blog/b"]) == [["ok", "1"], ["ok", "1"], ["error", "arguments: no such channel"]]

@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: MIT
+"""claim, submit and renew: who may send, who waits and for what."""
+import pytest
+
+from ledger_calls import HOUR, POLICY
+
+D = "blog/main/a"
+CH = "blog/main"
+# What an attempt that starts now may take at most, in the default policy.
+SPAN = POLICY["lease"] + POLICY["late_commit"] + POLICY["margin"]
+
+
+def put(ledger, delivery=D, **fields):
+    """An approved row on the agenda, as if it had come from the queue, with some fields changed by hand."""
+    assert ledger.claim(delivery, entry=ledger.add(delivery), not_before=ledger.now() + HOUR)[0] == "wait"
+    key = ledger.key("delivery", delivery)
+    ledger.client.hdel(key, "not_before")
+    if fields:
+        ledger.client.hset(key, mapping=fields)
+
+
+def put_in_doubt(ledger, delivery=D, **fields):
+    put(ledger, delivery, attempt=1, tries=1, token="f" * 16, in_doubt="1:ffffffff", reason="replay",
+        first_send=ledger.now() - 10 * 60000, commit_by=ledger.now() - 5 * 60000, key="old-key", body_hash="0" * 32, **fields)
+    ledger.client.hset(ledger.key("request", delivery), "frozen", "old bytes")
+
+
+# ---- granted
+
+def test_granted_writes_row_lease_agenda_and_acknowledges(ledger):
+    entry = ledger.add(D)
+    ledger.client.xreadgroup("workers", "w1", {ledger.key("queue"): ">"})
+    answer = ledger.claim(D, token="t" * 16, entry=entry)
+    at = ledger.answered_at
+    assert answer == ["granted", "1", str(at + 90000), str(at + 60000), ""]
+    row = ledger.row(D)
+    assert (row["state"], row["reason"], row["attempt"], row["tries"], row["token"], row["worker"]) == (
+        "claimed", "sending", "1", "1", "t" * 16, "w1")
+    assert (row["claimed_at"], row["first_send"], row["commit_by"]) == (str(at), str(at), str(at + 90000))
+    assert (row["key"], row["body_hash"], row["content"], row["approved_at"]) == ("key-1", "b" * 32, "c" * 32, entry.split("-")[0])
+    assert ledger.request(D) == {"content": f"item of {D}", "frozen": "frozen"}
+    assert ledger.lease(D) == "w1 1 " + "t" * 16 and 59000 < ledger.client.pttl(ledger.key("lease", D)) <= 60000
+    assert ledger.due("delivery:" + D) == at + 60000
+    assert ledger.client.xlen(ledger.key("queue")) == 0
+    assert ledger.client.xpending(ledger.key("queue"), "workers")["pending"] == 0
+    assert ledger.client.smembers(ledger.key("channels")) == {CH} and ledger.count(CH, "claimed") == 1
+
+
+def test_the_same_token_is_granted_again_and_changes_nothing(ledger):
+    entry = ledger.add(D)
+    first = ledger.claim(D, token="t" * 16, entry=entry)
+    before = ledger.dump()
+    assert ledger.claim(D, token="t" * 16, entry=entry) == first
+    assert ledger.claim(D, token="t" * 16, entry=entry, expires=-1) == first, "asked again too late it is still told"
+    assert ledger.dump() == before
+
+
+def test_another_token_is_busy_whoever_asks(ledger):
+    entry = ledger.add(D)
+    ledger.claim(D, entry=entry)
+    again = ledger.add(D)
+    for worker in ("w1", "w2"):
+        answer = ledger.claim(D, entry=again, worker=worker)
+        assert answer[:2] == ["busy", "w1"] and abs(int(answer[2]) - ledger.answered_at - 60000) < 1000
+    assert ledger.client.xlen(ledger.key("queue")) == 0, "the agenda has it"
+
+
+def test_a_token_that_was_handed_back_is_never_granted_again(ledger):
+    put(ledger)
+    ledger.claim(D, token="t" * 16)
+    ledger.settle(D, "approved", "not_sent", place="agenda", token="t" * 16)
+    assert ledger.claim(D, token="t" * 16)[:2] == ["already", "approved"]
+
+
+def test_a_late_claim_refuses_itself(ledger):
+    entry = ledger.add(D)
+    before = ledger.dump()
+    assert ledger.claim(D, entry=entry, expires=-1) == ["late"]
+    assert ledger.dump() == before
+
+
+@pytest.mark.parametrize("state", ["published", "rejected", "uncertain", "held"])
+def test_settled_held_and_uncertain_are_answered_already(ledger, state):
+    put(ledger)
+    ledger.settle(D, state, "confirmed")
+    before = ledger.dump(without=["queue"])
+    assert ledger.claim(D, entry=ledger.add(D)) == ["already", state, ledger.row(D)["since"]]
+    assert ledger.dump(without=["queue"]) == before and ledger.client.xlen(ledger.key("queue")) == 0
+
+
+def test_other_content_under_the_same_name_is_a_conflict(ledger):
+    put(ledger)
+    before = ledger.dump(without=["queue"])
+    answer = ledger.claim(D, entry=ledger.add(D), content_hash="d" * 32)
+    assert answer == ["conflict", "approved", ledger.row(D)["since"], "c" * 32]
+    assert ledger.dump(without=["queue"]) == before and ledger.client.xlen(ledger.key("queue")) == 0
+
+
+def test_rendered_for_another_approval_or_generation(ledger):
+    put(ledger)
+    entry = ledger.add(D)
+    before = ledger.dump()
+    approved_at = ledger.row(D)["approved_at"]
+    assert ledger.claim(D, entry=entry, approved_at=1) == ["rerender", approved_at, "0"]
+    assert ledger.claim(D, entry=entry, approved_at=approved_at, gen=1) == ["rerender", approved_at, "0"]
+    assert ledger.dump() == before, "the entry stays pending"
+
+
+def test_the_content_is_copied_from_the_entry_or_asked_for(ledger):
+    assert ledger.claim(D, entry="5-5", approved_at=5) == ["no_content"]
+    assert ledger.row(D) == {}
+    assert ledger.claim(D, entry="5-5", approved_at=5, content="sent along")[0] == "granted"
+    assert ledger.request(D)["content"] == "sent along"
+
+
+def test_binary_content_survives(ledger):
+    item = "%s\x00\n" + "\N{SNOWMAN}" * 50000
+    assert ledger.claim(D, entry=ledger.add(D, item), hold_back="channel_full")[0] == "wait"
+    assert ledger.request(D)["content"] == item
+
+
+# ---- the environment and the epoch
+
+def test_another_environment_is_refused_for_the_whole_call(ledger):
+    ledger.claim("blog/main/x", entry=ledger.add("blog/main/x"))
+    blocks = [ledger.claim_block(name, entry=ledger.add(name)) for name in (D, "blog/main/b")]
+    before = ledger.dump()
+    assert ledger.claims(blocks, environment="staging") == [["environment", "test"]] * 2
+    assert ledger.dump() == before
+
+
+def rewind(ledger, seconds_ago=20):
+    """A restart that the fleet has seen `seconds_ago`."""
+    ledger.claim("blog/other/x", entry=ledger.add("blog/other/x"))
+    ledger.run_id = "2" * 40
+    ledger.claim("blog/other/y", entry=ledger.add("blog/other/y"))
+    epoch = ledger.client.hgetall(ledger.key("epoch"))
+    assert int(epoch["no_absence_before"]) == int(epoch["rewound_at"]) + 24 * HOUR
+    assert int(epoch["doubt_until"]) == int(epoch["rewound_at"]) + 10000 and epoch["run_id"] == "2" * 40
+    ledger.client.hincrby(ledger.key("epoch"), "rewound_at", -1000 * seconds_ago)
+    ledger.client.hincrby(ledger.key("epoch"), "doubt_until", -1000 * seconds_ago)
+
+
+def test_the_first_run_id_rewinds_nothing(ledger):
+    ledger.claim(D, entry=ledger.add(D))
+    assert set(ledger.client.hgetall(ledger.key("epoch"))) == {"environment", "run_id", "server_ms"}
+
+
+def test_after_a_new_run_id_nobody_sends_until_the_workers_had_time_to_report(ledger):
+    rewind(ledger, seconds_ago=0)
+    answer = ledger.claim(D, entry=ledger.add(D))
+    assert answer == ["wait", "ledger_rewound", ledger.client.hget(ledger.key("epoch"), "doubt_until")]
+    assert ledger.claim("blog/main/ping", entry=ledger.add("blog/main/ping"), harmless=True)[0] == "granted"
+
+
+def test_what_was_approved_before_is_sent_only_where_it_cannot_double(ledger):
+    rewind(ledger)
+    old = ledger.now() - HOUR
+    cases = [("key", {"window": 24 * HOUR}, "granted"), ("upsert", {"window": -1}, "granted"),
+             ("ping", {"harmless": True, "window": 0}, "granted"), ("read", {"window": 0}, "uncertain"),
+             ("window over", {"window": HOUR + SPAN - 1}, "uncertain")]
+    for name, policy, expected in cases:
+        delivery = "blog/main/" + name
+        answer = ledger.claim(delivery, entry=ledger.add(delivery), approved_at=old, **policy)
+        assert answer[0] == expected, name
+    row = ledger.row("blog/main/read")
+    assert (row["state"], row["reason"], row["in_doubt"], row["key"]) == ("uncertain", "ledger_rewound", "rewound", "key-1")
+
+
+def test_proven_absent_or_let_through_after_the_rewind_is_sent(ledger):
+    rewind(ledger)
+    old = ledger.now() - HOUR
+    put(ledger, D, approved_at=old, cleared_at=ledger.now())
+    assert ledger.claim(D, window=0)[0] == "granted"
+    put(ledger, "blog/main/b", approved_at=old, waived=1)
+    assert ledger.claim("blog/main/b", window=0)[0] == "granted"
+    assert "waived" not in ledger.row("blog/main/b")
+
+
+def test_a_clock_that_went_back_is_a_leap(ledger):
+    ledger.claim("blog/other/x", entry=ledger.add("blog/other/x"))
+    ahead = ledger.now() + 10 * 60000
+    ledger.client.hset(ledger.key("epoch"), "server_ms", ahead)
+    put_in_doubt(ledger)
+    assert int(ledger.client.hget(ledger.key("epoch"), "leap_until")) == ahead + 24 * HOUR
+    assert ledger.claim(D) == ["uncertain", "window_closed"]
+
+
+# ---- expiry, budget
+
+@pytest.mark.parametrize("in_doubt", [False, True])
+@pytest.mark.parametrize("fields, policy, held, uncertain", [
+    ({"not_after": 1}, {}, "expired", "expired_in_doubt"),
+    ({"dated": 1}, {"max_age": 1000}, "backfill", "expired_in_doubt"),
+    ({"tries": 5}, {}, "spent", "spent_in_doubt")])
+def test_what_must_not_go_out_is_held_or_looked_for(ledger, in_doubt, fields, policy, held, uncertain):
+    (put_in_doubt if in_doubt else put)(ledger)
+    ledger.client.hset(ledger.key("delivery", D), mapping=fields)
+    answer = ledger.claim(D, **policy)
+    assert answer == (["uncertain", uncertain] if in_doubt else ["held", held])
+    assert ledger.state(D) == tuple(answer) and ledger.due("delivery:" + D) is None
+    assert len(ledger.journal()) == in_doubt
+    assert ledger.request(D)["content"] == f"item of {D}", "a person may want it after all"
+
+
+def test_a_new_entry_past_its_time_is_held(ledger):
+    assert ledger.claim(D, entry=ledger.add(D), not_after=ledger.now() - 1) == ["held", "expired"]
+    assert ledger.client.xlen(ledger.key("queue")) == 0
+    assert ledger.client.xrange(ledger.key("outcomes"))[0][1]["reason"] == "expired"
+
+
+def test_an_operator_lifts_the_budget_once(ledger):
+    put(ledger, tries=9, waived=1)
+    assert ledger.claim(D)[0] == "granted"
+
+
+# ---- doubt
+
+def test_in_doubt_the_frozen_bytes_go_out(ledger):
+    put_in_doubt(ledger)
+    answer = ledger.claim(D, approved_at=1, gen=7, frozen="other bytes")
+    assert answer[0] == "granted" and answer[4:] == ["1:ffffffff", "old-key", "0" * 32, "old bytes"]
+    assert ledger.request(D)["frozen"] == "old bytes" and ledger.row(D)["key"] == "old-key"
+    assert ledger.row(D)["in_doubt"] == "1:ffffffff", "the doubt stays"
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_the_window_must_outlast_the_whole_attempt(ledger, inside):
+    put_in_doubt(ledger)
+    slack = 1000 if inside else -1
+    ledger.client.hset(ledger.key("delivery", D), "first_send", ledger.now() + SPAN - HOUR + slack)
+    answer = ledger.claim(D, window=HOUR)
+    assert answer[0] == "granted" if inside else answer == ["uncertain", "window_closed"]
+
+
+@pytest.mark.parametrize("policy, fields, expected", [
+    ({"window": 0}, {}, "uncertain"), ({"window": -1}, {}, "granted"), ({"window": HOUR}, {"ext_id": "42"}, "uncertain"),
+    ({"harmless": True, "window": 0}, {}, "granted")])
+def test_other_gates_of_a_replay(ledger, policy, fields, expected):
+    put_in_doubt(ledger, **fields)
+    assert ledger.claim(D, **policy)[0] == expected
+
+
+def test_an_operator_lets_one_claim_through_the_doubt(ledger):
+    put_in_doubt(ledger, waived=1)
+    assert ledger.claim(D, window=0)[0] == "granted"
+    row = ledger.row(D)
+    assert "waived" not in row and row["in_doubt"] == "1:ffffffff"
+
+
+def test_not_before_the_last_attempt_can_have_committed(ledger):
+    put_in_doubt(ledger, waived=1)
+    due = ledger.now() + 20000
+    ledger.client.hset(ledger.key("delivery", D), "commit_by", due)
+    assert ledger.claim(D, window=0)[2] == str(due)
+    ledger.client.hset(ledger.key("delivery", D), "commit_by", 1)
+    ledger.client.hset(ledger.key("epoch"), "no_absence_before", due)
+    assert ledger.claim(D, window=0)[2] == str(due)
+    assert ledger.row(D)["waived"] == "1" and ledger.due("delivery:" + D) == due
+
+
+# ---- what waits
+
+def test_scheduled(ledger):
+    later = ledger.now() + HOUR
+    assert ledger.claim(D, entry=ledger.add(D), not_before=later) == ["wait", "scheduled", str(later)]
+    assert ledger.due("delivery:" + D) == later and ledger.row(D)["not_before"] == str(later)
+    assert ledger.request(D) == {"content": f"item of {D}"} and ledger.client.xlen(ledger.key("queue")) == 0
+
+
+def test_the_rows_own_schedule_wins(ledger):
+    put(ledger)
+    assert ledger.claim(D, not_before=ledger.now() + HOUR)[0] == "granted"
+
+
+def channel_entry(ledger):
+    return ledger.due("channel:" + CH)
+
+
+def test_paused_waits_off_the_agenda(ledger):
+    ledger.channel(CH, "pause", "maintenance", "", "")
+    assert ledger.claim(D, entry=ledger.add(D))[:2] == ["wait", "paused"]
+    assert ledger.waiting(CH) == [D] and ledger.due("delivery:" + D) is None and channel_entry(ledger) is None
+    ledger.channel(CH, "resume", "", "", "")
+    assert channel_entry(ledger) <= ledger.now()
+
+
+def test_blocked_waits_until_the_block_ends_then_one_goes_first(ledger):
+    until = ledger.now() + 400
+    ledger.channel(CH, "block", until, "429")
+    assert ledger.claim(D, entry=ledger.add(D)) == ["wait", "blocked", str(until)]
+    assert channel_entry(ledger) == until
+    ledger.client.hset(ledger.key("channel", CH), "blocked_until", 1)
+    assert ledger.claim(D)[0] == "granted"
+    assert ledger.claim("blog/main/b", entry=ledger.add("blog/main/b"))[:2] == ["wait", "ramp"]
+    ledger.settle(D, "published", "confirmed", token=ledger.row(D)["token"])
+    assert channel_entry(ledger) <= ledger.now(), "a slot is free: the channel is due at once"
+    assert ledger.client.hget(ledger.key("channel", CH), "ramp") == "2"
+    assert ledger.claim("blog/main/b")[0] == "granted"
+    assert ledger.claim("blog/main/c", entry=ledger.add("blog/main/c"))[0] == "granted"
+    assert ledger.claim("blog/main/d", entry=ledger.add("blog/main/d"))[:2] == ["wait", "ramp"]
+
+
+def test_pace_and_burst(ledger):
+    names = [f"blog/main/{n}" for n in range(5)]
+    answers = ledger.claims([ledger.claim_block(name, entry=ledger.add(name), spacing=60000, burst=3) for name in names])
+    assert [answer[0] for answer in answers] == ["granted"] * 3 + ["wait"] * 2
+    assert [answer[1] for answer in answers[3:]] == ["paced", "queued"]
+    next_at = int(ledger.client.hget(ledger.key("channel", CH), "next_at"))
+    assert abs(next_at - ledger.answered_at - 60000) <= 1000 and channel_entry(ledger) == next_at
+
+
+def test_a_new_entry_queues_behind_those_that_wait(ledger):
+    entry = ledger.add(D)
+    assert ledger.claim(D, entry=entry, hold_back="channel_full")[:2] == ["wait", "channel_full"]
+    assert ledger.claim(D, entry=entry)[0] == "granted", "it does not queue behind itself"
+    for name in ("blog/main/b", "blog/main/c"):
+        assert ledger.claim(name, entry=ledger.add(name), hold_back="channel_full")[0] == "wait"
+    assert ledger.claim("blog/main/d", entry=ledger.add("blog/main/d"))[:2] == ["wait", "queued"]
+    assert ledger.claim("blog/main/c")[0] == "granted", "what take hands out does not queue again"
+    assert ledger.waiting(CH) == ["blog/main/b", "blog/main/d"]
+
+
+def test_waiting_keeps_the_order_of_age(ledger):
+    for number in (3, 1, 2):
+        name = f"blog/main/{number}"
+        ledger.claim(name, entry=ledger.add(name), approved_at=1000 + number, hold_back="channel_full")
+    assert ledger.waiting(CH) == ["blog/main/1", "blog/main/2", "blog/main/3"]
+
+
+def test_unknown_channel_waits_whatever_else_holds(ledger):
+    assert ledger.claim(D, entry=ledger.add(D), hold_back="unknown_channel", not_after=1)[:2] == ["wait", "unknown_channel"]
+    assert ledger.waiting(CH) == [D]
+
+
+@pytest.mark.parametrize("state", [None, "approved", "held", "rejected", "uncertain", "published"])
+def test_a_successor_waits_until_its_predecessor_is_published(ledger, state):
+    if state:
+        put(ledger, "blog/main/first")
+        ledger.client.hset(ledger.key("delivery", "blog/main/first"), "state", state)
+    answer = ledger.claim(D, entry=ledger.add(D), after="blog/main/first")
+    if state == "published":
+        assert answer[0] == "granted"
+    else:
+        assert answer[:2] == ["wait", "predecessor"] and ledger.due("delivery:" + D) == ledger.answered_at + 10000
+
+
+def test_a_lease_of_somebody_else_is_respected(ledger):
+    ledger.client.set(ledger.key("lease", D), "stranger 1 zzz", px=30000)
+    answer = ledger.claim(D, entry=ledger.add(D))
+    assert answer[:2] == ["busy", "stranger"] and ledger.state(D) == ("approved", "new")
+    assert 29000 < ledger.due("delivery:" + D) - ledger.now() <= 30000
+    ledger.client.set(ledger.key("lease", D), "stranger 1 zzz")
+    assert ledger.claim(D)[0] == "busy" and ledger.due("delivery:" + D) > ledger.now() + 50000
+
+
+def test_any_answer_to_a_claim_ends_the_count_of_takes(ledger):
+    put(ledger, taken=4)
+    assert ledger.claim(D, hold_back="channel_full")[0] == "wait"
+    assert "taken" not in ledger.row(D)
+
+
+def test_a_repeated_wait_changes_nothing(ledger):
+    later = ledger.now() + HOUR
+    entry = ledger.add(D)
+    block = ledger.claim_block(D, entry=entry, not_before=later)
+    first = ledger.claims([block])
+    before = ledger.dump()
+    assert ledger.claims([block]) == first and ledger.dump() == before
+
+
+# ---- submit
+
+def test_submit_writes_row_entry_and_agenda(ledger):
+    answer = ledger.submit(D, dated=7)
+    assert answer[0] == "new" and ledger.state(D) == ("approved", "new")
+    assert ledger.client.xrange(ledger.key("queue")) == [(answer[1], {"channel": CH, "item": f"item of {D}"})]
+    assert ledger.row(D)["approved_at"] == answer[1].split("-")[0] and ledger.row(D)["dated"] == "7"
+    assert ledger.due("delivery:" + D) == ledger.answered_at + 60000 and ledger.request(D)["content"] == f"item of {D}"
+    assert ledger.claim(D, entry=answer[1])[0] == "granted"
+
+
+def test_submit_again_is_the_same_or_a_conflict(ledger):
+    ledger.submit(D)
+    before = ledger.dump()
+    assert ledger.submit(D)[:2] == ["same", "approved"]
+    assert ledger.submit(D, content_hash="d" * 32) == ["conflict", "approved", ledger.row(D)["since"], "c" * 32]
+    assert ledger.dump() == before
+
+
+def test_submit_held_or_scheduled_needs_no_entry(ledger):
+    later = ledger.now() + HOUR
+    assert ledger.submit(D, hold=True) == ["new", ""] and ledger.state(D) == ("held", "approval")
+    assert ledger.submit("blog/main/b", not_before=later) == ["new", ""] and ledger.due("delivery:blog/main/b") == later
+    assert ledger.client.xlen(ledger.key("queue")) == 0 and ledger.due("delivery:" + D) is None
+
+
+def test_submit_to_a_full_queue(ledger):
+    ledger.submit(D)
+    before = ledger.dump()
+    assert ledger.submit("blog/main/b", queue_max=1) == ["full", "1"]
+    assert ledger.dump() == before
+
+
+# ---- renew
+
+def test_renew_prolongs_lease_agenda_and_commit_by(ledger):
+    put(ledger)
+    ledger.claim(D, token="t" * 16, lease=1000)
+    answer = ledger.renew(D, "t" * 16)
+    end = ledger.answered_at + 60000
+    assert answer == ["ok", str(end)] and ledger.due("delivery:" + D) == end
+    assert ledger.row(D)["commit_by"] == str(end + 30000) and ledger.client.pttl(ledger.key("lease", D)) > 59000
+
+
+@pytest.mark.parametrize("spoil", ["other token", "lease gone", "lease of another", "settled"])
+def test_renew_of_what_is_no_longer_ours(ledger, spoil):
+    put(ledger)
+    ledger.claim(D, token="t" * 16)
+    if spoil == "lease gone":
+        ledger.client.delete(ledger.key("lease", D))
+    elif spoil == "lease of another":
+        ledger.client.set(ledger.key("lease", D), "w2 1 " + "u" * 16, px=60000)
+    elif spoil == "settled":
+        ledger.settle(D, "uncertain", "no_answer")
+    before = ledger.dump()
+    assert ledger.renew(D, "x" * 16 if spoil == "other token" else "t" * 16)[0] == "lost"
+    assert ledger.dump() == before
+
+
+def test_in_doubt_a_lease_is_not_prolonged_past_the_window(ledger):
+    put_in_doubt(ledger)
+    ledger.claim(D, token="t" * 16, lease=10000)
+    before = ledger.dump()
+    answer = ledger.renew(D, "t" * 16, window=10 * 60000)
+    assert answer[0] == "ok" and int(answer[1]) <= ledger.answered_at + 10000 and ledger.dump() == before
+    assert int(ledger.renew(D, "t" * 16, window=HOUR)[1]) == ledger.answered_at + 60000

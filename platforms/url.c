@@ -15,23 +15,32 @@ struct piece {
     size_t len;
 };
 
-/* Parameters that advertising and mail tools add to a link that somebody shares. They say where a reader came from and
- * nothing about the page. Each name is the one that its maker documents; a name that sites use for their own purposes
- * (ref, source, id) is not listed. Besides these: everything that begins with utm_. */
+/* Parameters that advertising, mail and social networks add to a link that somebody shares. They say where a reader
+ * came from and nothing about the page. Names that sites use for their own purposes (ref, source, id) are not listed.
+ * Besides these: everything that begins with utm_. */
 static const char *const tracking_names[] = {
-    "fbclid",               /* Meta */
-    "gclid",     "dclid",   /* Google Ads */
-    "gbraid",    "wbraid",  /* Google Ads, iOS */
-    "_gl",                  /* Google linker */
-    "msclkid",              /* Microsoft */
-    "yclid",                /* Yandex */
-    "twclid",    "ref_src", /* X; ref_src is added to embedded posts */
-    "ttclid",               /* TikTok */
-    "igshid",    "igsh",    /* Instagram */
-    "li_fat_id",            /* LinkedIn */
-    "mc_cid",    "mc_eid",  /* Mailchimp */
-    "_hsenc",    "_hsmi",   /* HubSpot */
-    "mkt_tok",              /* Marketo */
+    /* click ids of advertising networks */
+    "gclid",
+    "dclid",
+    "gbraid",
+    "wbraid",
+    "_gl",
+    "msclkid",
+    "yclid",
+    /* click ids of social networks */
+    "fbclid",
+    "twclid",
+    "ttclid",
+    "igshid",
+    "igsh",
+    "li_fat_id",
+    "ref_src",
+    /* mail campaigns */
+    "mc_cid",
+    "mc_eid",
+    "_hsenc",
+    "_hsmi",
+    "mkt_tok",
 };
 
 bool url_is_tracking(const char *name, size_t len)

@@ -31,23 +31,22 @@ static size_t number_length(const char *text, size_t len, bool *whole)
 {
     size_t at = len > 0 && text[0] == '-' ? 1 : 0;
     size_t integer = digits(text + at, len - at);
-    if (integer == 0 || (integer > 1 && text[at] == '0')) return 0;
+    bool zero_first = integer > 1 && text[at] == '0';
     at += integer;
-    *whole = true;
+    size_t before = at;
     if (at < len && text[at] == '.') {
         size_t fraction = digits(text + at + 1, len - at - 1);
         if (fraction == 0) return 0;
         at += 1 + fraction;
-        *whole = false;
     }
-    if (at < len && (text[at] == 'e' || text[at] == 'E')) {
-        size_t sign = at + 1 < len && (text[at + 1] == '+' || text[at + 1] == '-') ? 1 : 0;
+    if (at < len && strchr("eE", text[at])) {
+        size_t sign = at + 1 < len && strchr("+-", text[at + 1]) ? 1 : 0;
         size_t exponent = digits(text + at + 1 + sign, len - at - 1 - sign);
         if (exponent == 0) return 0;
         at += 1 + sign + exponent;
-        *whole = false;
     }
-    return at;
+    *whole = at == before;
+    return integer == 0 || zero_first ? 0 : at;
 }
 
 /* Integers above 2^53 never stay numbers, not even those that a double holds: an id must not change its type with its

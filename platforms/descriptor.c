@@ -151,7 +151,7 @@ bool descriptor_setting_fits(const struct descriptor_setting *setting, const jso
     switch (setting->type) {
     case SETTING_ORIGIN:
         fits = plain && origin_normalize(text, normal);
-        must = "must be an address without a path, such as https://social.example";
+        must = "must be an http or https address without query, such as https://social.example";
         break;
     case SETTING_URL:
         fits = plain && origin_is_url(text);

@@ -33,7 +33,7 @@
     X(TIER_PING, "ping")     /* a repeat does no harm */
 
 #define DESCRIPTOR_SETTING_TYPES(X)                                                                                    \
-    X(SETTING_ORIGIN, "origin") /* scheme, host, port; kept in normal form */                                          \
+    X(SETTING_ORIGIN, "origin") /* where the platform is; kept in normal form: origin.h */                             \
     X(SETTING_URL, "url")       /* http or https */                                                                    \
     X(SETTING_STRING, "string")                                                                                        \
     X(SETTING_ENUM, "enum")                                                                                            \

@@ -25,20 +25,24 @@ static bool is_port(const char *text, size_t len)
     return len > 0 && port > 0;
 }
 
-/* Splits the authority: a name or address (in brackets: IPv6), then perhaps a port. */
+/* Length of the host: a name, or an address in brackets. 0 if it is none. */
+static size_t host_length(const char *text, size_t len)
+{
+    size_t at = 0;
+    if (len > 0 && text[0] == '[') {
+        const char *end = memchr(text, ']', len);
+        size_t inner = strspn(text + 1, "0123456789abcdefABCDEF:.");
+        return end == text + 1 + inner ? inner + 2 : 0;
+    }
+    while (at < len && (isalnum((unsigned char)text[at]) || strchr("-._", text[at])))
+        at++;
+    return at;
+}
+
+/* Splits an authority into host and port. */
 static bool split_authority(const char *text, size_t len, size_t *host_len, const char **port, size_t *port_len)
 {
-    size_t host = 0;
-    if (len > 0 && text[0] == '[') {
-        while (host < len && text[host] != ']')
-            host++;
-        if (host++ == len) return false;
-        for (size_t i = 1; i + 1 < host; i++)
-            if (!isxdigit((unsigned char)text[i]) && text[i] != ':' && text[i] != '.') return false;
-    } else {
-        while (host < len && (isalnum((unsigned char)text[host]) || strchr("-._", text[host])))
-            host++;
-    }
+    size_t host = host_length(text, len);
     *host_len = host;
     *port = text + host + 1;
     *port_len = host < len ? len - host - 1 : 0;
@@ -57,19 +61,22 @@ bool origin_is_url(const char *url)
 
 bool origin_normalize(const char *url, char out[ORIGIN_MAX_BYTES])
 {
-    if (!origin_is_url(url)) return false;
+    if (!origin_is_url(url) || strpbrk(url, "?#")) return false;
     size_t scheme = scheme_length(url);
     const char *authority = url + scheme;
-    size_t len = strcspn(authority, "/?#");
-    if (strcmp(authority + len, "") != 0 && strcmp(authority + len, "/") != 0) return false;
+    size_t len = strcspn(authority, "/"), host_len, port_len, path_len = strlen(authority + len);
     const char *port;
-    size_t host_len, port_len;
     if (!split_authority(authority, len, &host_len, &port, &port_len)) return false;
+    while (path_len > 0 && authority[len + path_len - 1] == '/')
+        path_len--;
     const char *own = scheme == 7 ? "80" : "443";
     bool usual = port_len == 0 || (port_len == strlen(own) && strncmp(port, own, port_len) == 0);
     int size = snprintf(out, ORIGIN_MAX_BYTES, "%.*s%.*s%s%.*s", (int)scheme, url, (int)host_len, authority,
                         usual ? "" : ":", usual ? 0 : (int)port_len, port);
     for (char *at = out; *at; at++)
         *at = (char)tolower((unsigned char)*at);
-    return size > 0 && size < ORIGIN_MAX_BYTES;
+    if (size + path_len >= ORIGIN_MAX_BYTES) return false;
+    memcpy(out + size, authority + len, path_len);
+    out[(size_t)size + path_len] = '\0';
+    return true;
 }

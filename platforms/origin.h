@@ -15,9 +15,10 @@
  * ASCII, which would be sent as they are. */
 bool origin_is_url(const char *url);
 
-/* The normal form of scheme://host[:port], with at most a slash behind it: lower case, without the scheme's own port
- * and the slash. The same instance must give the same idempotency keys however it is written. False if it has more or
- * less than that. */
+/* The normal form of an address that requests are built on: scheme, host and port in lower case, without the scheme's
+ * own port; a path only if the platform lives below one, without a slash at its end. The same instance must give the
+ * same idempotency keys however it is written. False if it is no address, or has a query or fragment, or is too long.
+ */
 bool origin_normalize(const char *url, char out[ORIGIN_MAX_BYTES]);
 
 #endif

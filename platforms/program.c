@@ -95,39 +95,52 @@ static void trim_message(char *message)
     memmove(message, start, strlen(start) + 1);
 }
 
-/* Brackets of a jq text, with strings (which may hold programs: "\(...)") and comments looked through. stack holds the
- * closing bracket that is waited for, '"' while inside a string. */
+/* What is open at a place of a jq text: the closing brackets waited for, '"' for a string. */
+struct nesting {
+    char closers[128];
+    size_t depth;
+};
+
+static bool nest(struct nesting *nesting, char closer)
+{
+    if (nesting->depth == sizeof(nesting->closers)) return false;
+    nesting->closers[nesting->depth++] = closer;
+    return true;
+}
+
+/* Inside a string: \( begins a program. Returns how many bytes were read, 0 if it is nested too deep. */
+static size_t read_in_string(struct nesting *nesting, const char *at)
+{
+    if (*at == '"') nesting->depth--;
+    if (*at != '\\' || at[1] == '\0') return 1;
+    return at[1] != '(' || nest(nesting, ')') ? 2 : 0;
+}
+
+/* Outside of strings; 0 also for a bracket that closes nothing. */
+static size_t read_in_program(struct nesting *nesting, char top, const char *at)
+{
+    static const char openers[] = "([{\"", closers[] = ")]}\"";
+    const char *opener = strchr(openers, *at);
+    if (*at == '#') return strcspn(at, "\n");
+    if (opener) return nest(nesting, closers[opener - openers]) ? 1 : 0;
+    if (strchr(closers, *at)) {
+        if (*at != top) return 0;
+        nesting->depth--;
+    }
+    return 1;
+}
+
+/* True if the brackets of a jq text balance, strings (which may hold programs) and comments looked through. */
 static bool brackets_balance(const char *text)
 {
-    char stack[128];
-    size_t depth = 0;
-    for (const char *at = text; *at; at++) {
-        char top = depth > 0 ? stack[depth - 1] : '\0';
-        char opens = '\0';
-        if (top == '"') {
-            if (*at == '"') {
-                depth--;
-            } else if (*at == '\\' && at[1] != '\0') {
-                at++;
-                opens = *at == '(' ? ')' : '\0';
-            }
-        } else if (*at == '#') {
-            at += strcspn(at, "\n");
-            if (*at == '\0') break;
-        } else if (*at == '"') {
-            opens = '"';
-        } else if (strchr("([{", *at)) {
-            opens = *at == '(' ? ')' : *at == '[' ? ']' : '}';
-        } else if (strchr(")]}", *at)) {
-            if (*at != top) return false;
-            depth--;
-        }
-        if (opens != '\0') {
-            if (depth == sizeof(stack)) return false;
-            stack[depth++] = opens;
-        }
+    struct nesting nesting = {.depth = 0};
+    while (*text) {
+        char top = nesting.depth > 0 ? nesting.closers[nesting.depth - 1] : '\0';
+        size_t step = top == '"' ? read_in_string(&nesting, text) : read_in_program(&nesting, top, text);
+        if (step == 0) return false;
+        text += step;
     }
-    return depth == 0;
+    return nesting.depth == 0;
 }
 
 /* libjq reads ~/.jq, which may redefine what it likes, while HOME is set. */

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The descriptors that are shipped, over fixtures in the true shape of their platforms.
+ *
+ * Each platform has a folder: channel.json (settings), and lists of cases. A case with `answer` and no `program` asks
+ * the accept rules ("default": none fits); one with `program` runs it; one with `request` renders, and a hole is shown
+ * as {name}. Every rule must decide at least one case, every program of the read half must run.
+ */
+#include "support.h"
+
+#include <dirent.h>
+#include <stdio.h>
+
+#include "platforms/answer.h"
+#include "platforms/descriptor_table.h"
+#include "platforms/form.h"
+#include "platforms/shape.h"
+#include "platforms/text.h"
+
+static const char *const platforms[] = {"bluesky", "forem", "indexnow", "mastodon", "webhook"};
+
+struct suite {
+    struct test_channels channels;
+    struct channel *channel;
+    bool rule_decided[64];
+    json_t *programs_run; /* object: path to true */
+};
+
+static json_t *answer_of(const json_t *described)
+{
+    struct answer answer;
+    answer_init(&answer, 1 << 20);
+    char line[1000];
+    snprintf(line, sizeof(line), "HTTP/1.1 %d X", (int)json_integer_value(json_object_get(described, "status")));
+    answer_header_line(&answer, line, strlen(line));
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(described, "headers"), name, value)
+    {
+        snprintf(line, sizeof(line), "%s: %s\r\n", name, json_string_value(value));
+        answer_header_line(&answer, line, strlen(line));
+    }
+    const json_t *body = json_object_get(described, "body");
+    char *text =
+        body ? json_dumps(body, JSON_ENCODE_ANY) : strdup(json_string_value(json_object_get(described, "text")));
+    assert_true(answer_body(&answer, text, strlen(text)));
+    free(text);
+    answer_finish(&answer);
+    json_t *json = answer_to_json(&answer);
+    answer_fini(&answer);
+    return json;
+}
+
+/* What the programs see: the channel's input, the case's own members, the text and the answer. */
+static json_t *input_of(struct suite *suite, const json_t *test)
+{
+    const json_t *given = json_object_get(test, "input");
+    struct channel_facts facts = {.item = json_object_get(test, "item"),
+                                  .approved_at_ms = json_integer_value(json_object_get(given, "approved_at_ms"))};
+    json_t *input = channel_input(suite->channel, &facts);
+    if (given) json_object_update(input, (json_t *)given);
+    if (facts.item) {
+        struct errbuf err;
+        char *text;
+        if (!channel_text(suite->channel, DESCRIPTOR_WRITE, input, &text, &err)) fail_msg("%s", err.text);
+        if (text) {
+            json_object_set_new(input, "text", json_string(text));
+            json_object_set_new(input, "text_facts", text_facts_json(text));
+        }
+        free(text);
+    }
+    if (json_object_get(test, "answer"))
+        json_object_set_new(input, "answer", answer_of(json_object_get(test, "answer")));
+    return input;
+}
+
+static json_t *run(struct suite *suite, enum descriptor_half half, const char *part, const json_t *input)
+{
+    struct errbuf err;
+    json_t *result;
+    if (!descriptor_run(suite->channel->descriptor, half, part, input, &result, &err)) fail_msg("%s", err.text);
+    json_object_set_new(suite->programs_run, part, json_true());
+    return result;
+}
+
+static void set_text(json_t *object, const char *name, struct suite *suite, const char *part, const json_t *input)
+{
+    if (!part) return;
+    json_t *value = run(suite, DESCRIPTOR_WRITE, part, input);
+    if (json_is_integer(value)) {
+        char digits[32];
+        snprintf(digits, sizeof(digits), "%lld", (long long)json_integer_value(value));
+        json_object_set_new(object, name, json_string(digits));
+    } else if (!json_is_null(value)) {
+        json_object_set(object, name, value);
+    }
+    json_decref(value);
+}
+
+static json_t *decide(struct suite *suite, const json_t *input)
+{
+    const struct descriptor *d = suite->channel->descriptor;
+    int status = (int)json_integer_value(json_object_get(json_object_get(input, "answer"), "status"));
+    for (size_t i = 0; i < d->rule_count; i++) {
+        const struct descriptor_rule *rule = &d->rules[i];
+        if (!descriptor_status_fits(&rule->statuses, status)) continue;
+        if (rule->if_part) {
+            json_t *fits = run(suite, DESCRIPTOR_WRITE, rule->if_part, input);
+            bool yes = json_is_true(fits);
+            json_decref(fits);
+            if (!yes) continue;
+        }
+        suite->rule_decided[i] = true;
+        json_t *out = json_pack("{s:s}", "outcome", descriptor_outcome_name(rule->outcome));
+        set_text(out, "id", suite, rule->id_part, input);
+        set_text(out, "url", suite, rule->url_part, input);
+        return out;
+    }
+    return json_pack("{s:s}", "outcome", "default");
+}
+
+static const struct descriptor_request *request_at(const struct descriptor *d, const char *path)
+{
+    if (strcmp(path, "write.request") == 0) return &d->write;
+    if (strcmp(path, "auth.login") == 0) return &d->login;
+    if (strcmp(path, "reads.prepare[0].request") == 0) return &d->read_prepare[0].request;
+    if (strcmp(path, "reads.by_id.request") == 0) return &d->by_id.request;
+    if (strcmp(path, "reads.by_key.request") == 0) return &d->by_key.request;
+    if (strcmp(path, "reads.listing.request") == 0) return &d->listing.request;
+    fail_msg("no request %s", path);
+    return NULL;
+}
+
+static char *show(const struct form_text *text)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < text->count; i++)
+        size += text->segments[i].len + 2;
+    char *out = calloc(1, size);
+    for (size_t i = 0; i < text->count; i++)
+        snprintf(out + strlen(out), size - strlen(out), text->segments[i].hole ? "{%s}" : "%s", text->segments[i].text);
+    return out;
+}
+
+static json_t *render(struct suite *suite, const char *path, const json_t *input)
+{
+    struct errbuf err;
+    struct form form;
+    enum descriptor_half half = strncmp(path, "reads", 5) == 0 ? DESCRIPTOR_READ : DESCRIPTOR_WRITE;
+    if (!form_render(suite->channel, half, request_at(suite->channel->descriptor, path), input, &form, &err))
+        fail_msg("%s", err.text);
+    char *url = show(&form.url);
+    json_t *headers = json_object(),
+           *out = json_pack("{s:s, s:s, s:o}", "method", form.method, "url", url, "headers", headers);
+    for (size_t i = 0; i < form.header_count; i++) {
+        char *value = show(&form.headers[i].value);
+        json_object_set_new(headers, form.headers[i].name, json_string(value));
+        free(value);
+    }
+    if (form.has_body) {
+        char *body = show(&form.body);
+        json_object_set_new(out, "body", json_loads(body, 0, NULL));
+        free(body);
+    }
+    free(url);
+    form_fini(&form);
+    return out;
+}
+
+static void run_case(struct suite *suite, const char *file, const json_t *test)
+{
+    char what[300];
+    snprintf(what, sizeof(what), "%s: %s", file, json_string_value(json_object_get(test, "name")));
+    json_t *input = input_of(suite, test), *got;
+    const char *program = json_string_value(json_object_get(test, "program"));
+    const char *request = json_string_value(json_object_get(test, "request"));
+    if (request)
+        got = render(suite, request, input);
+    else if (program)
+        got = run(suite, DESCRIPTOR_READ, program, input);
+    else
+        got = decide(suite, input);
+    assert_json_equal(got, json_object_get(test, "expect"), what);
+    json_decref(got);
+    json_decref(input);
+}
+
+static void run_file(struct suite *suite, const char *path)
+{
+    json_t *cases = json_file(path);
+    assert_true(json_array_size(cases) > 0);
+    for (size_t i = 0; i < json_array_size(cases); i++)
+        run_case(suite, path, json_array_get(cases, i));
+    json_decref(cases);
+}
+
+static void open_suite(struct suite *suite, const char *platform)
+{
+    char path[500], name[64];
+    memset(suite, 0, sizeof(*suite));
+    snprintf(path, sizeof(path), "%s/fixtures/%s/channel.json", DESCRIPTORS, platform);
+    snprintf(name, sizeof(name), "%s/brand", platform);
+    setenv("TEST_CREDENTIAL", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", 1);
+    json_t *channel = json_file(path);
+    json_object_set_new(channel, "platform", json_string(platform));
+    json_object_set_new(channel, "credential", json_of("{'env': 'TEST_CREDENTIAL'}"));
+    test_channels_open(&suite->channels, DESCRIPTORS, json_pack("{s:o}", name, channel));
+    suite->channel = channel_find(suite->channels.set, name);
+    assert_non_null(suite->channel);
+    suite->programs_run = json_object();
+}
+
+static void check_read_part(const struct suite *suite, const char *part)
+{
+    if (part && !json_object_get(suite->programs_run, part))
+        fail_msg("%s: no fixture runs $.%s", suite->channel->descriptor->file, part);
+}
+
+static void test_fixtures(void **state)
+{
+    struct suite suite;
+    open_suite(&suite, *state);
+    char folder[500], path[800];
+    snprintf(folder, sizeof(folder), "%s/fixtures/%s", DESCRIPTORS, (const char *)*state);
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (!strstr(entry->d_name, ".json") || strcmp(entry->d_name, "channel.json") == 0) continue;
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        run_file(&suite, path);
+    }
+    closedir(dir);
+
+    const struct descriptor *d = suite.channel->descriptor;
+    for (size_t i = 0; i < d->rule_count; i++)
+        if (!suite.rule_decided[i]) fail_msg("%s: no fixture is decided by $.accept[%zu]", d->file, i);
+    for (size_t i = 0; i < d->read_prepare_count; i++)
+        check_read_part(&suite, d->read_prepare[i].keep_part);
+    const char *const parts[] = {d->token_part,        d->by_id.found_part, d->by_id.gone_part,
+                                 d->by_key.found_part, d->by_key.gone_part, d->listing.entries_part,
+                                 d->listing.next_part, d->listing.end_part, d->marks_part};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        check_read_part(&suite, parts[i]);
+    json_decref(suite.programs_run);
+    test_channels_close(&suite.channels);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[sizeof(platforms) / sizeof(*platforms)];
+    for (size_t i = 0; i < sizeof(platforms) / sizeof(*platforms); i++)
+        tests[i] = (struct CMUnitTest){platforms[i], test_fixtures, NULL, NULL, (void *)platforms[i]};
+    return cmocka_run_group_tests_name("shipped descriptors", tests, NULL, NULL);
+}

@@ -18,7 +18,8 @@ GOOD = {
     "platforms/descriptors/birdsite.json": '{"platform": "birdsite"}\n',
     "platforms/descriptors/webhook.json": '{"platform": "webhook"}\n',
     "runtime/log.h": LICENCE + "#include <time.h>\n",
-    "worker/send.c": LICENCE + '#include "platforms/request.h"\n#include "ledger/link.h"\nstatic struct options o = {.write = true};\n',
+    "worker/send.c": LICENCE + '#include "platforms/request.h"\n#include "ledger/link.h"\n'
+                               'static struct options o = {.write = true};\n',
     "reconciler/main.c": LICENCE + '#include "ledger/link.h"\n#include "platforms/channel.h"\n',
     "cli/main.c": LICENCE + '#include "ledger/link.h"\nint main(void) { return 0; }\n',
     "tests/unit/worker/test_send.c": LICENCE + '#include "platforms/verdict.h"\n/* birdsite is named in a test */\n',

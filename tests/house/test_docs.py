@@ -31,8 +31,9 @@ def test_no_readme_is_no_finding_yet(tree):
 
 
 @pytest.mark.parametrize("link, words", [
-    ("[a](missing.md)", "no such file"), ("[a](../contract.md)", "no such file"), ("[a](../../outside.md)", "out of the tree"),
-    ("[a](/docs/contract.md)", "out of the tree"), ("[a](contract.md#another-thing)", "no such heading"),
+    ("[a](missing.md)", "no such file"), ("[a](../contract.md)", "no such file"),
+    ("[a](../../outside.md)", "out of the tree"), ("[a](/docs/contract.md)", "out of the tree"),
+    ("[a](contract.md#another-thing)", "no such heading"),
     ("[a](#nowhere)", "no such heading"), ("[a]: missing.md", "no such file"), ("![a](picture.png)", "no such file"),
 ])
 def test_a_link_that_leads_nowhere_is_found(tree, expect, link, words):
@@ -40,8 +41,10 @@ def test_a_link_that_leads_nowhere_is_found(tree, expect, link, words):
     expect(docs.check(tree.top), "docs/contract.md", 6, words)
 
 
-@pytest.mark.parametrize("link", ["[a](#one-thing)", "[a](../README.md#small)", "[a](https://example.org/x.md)", "`[a](missing.md)`",
-                                  "[a](mailto:a@example.org)", "[a](../core/core.c)", "```\n[a](missing.md)\n```"])
+@pytest.mark.parametrize("link", [
+    "[a](#one-thing)", "[a](../README.md#small)", "[a](https://example.org/x.md)", "[a](mailto:a@example.org)",
+    "[a](../core/core.c)", "`[a](missing.md)`", "```\n[a](missing.md)\n```",
+])
 def test_good_links_pass(tree, link):
     tree.append("docs/contract.md", f"{link}\n")
     assert docs.check(tree.top) == []

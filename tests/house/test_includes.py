@@ -48,8 +48,10 @@ def test_only_send_c_may_start_a_write(tree, expect, path, text, words):
     expect(includes.check(tree.top), path, 2, words)
 
 
-@pytest.mark.parametrize("text", ["struct options o = {.write = false};", "if (o->write == x) return;", "/* .write = true */",
-                                  'const char *words = "curl_easy_init()";'])
+@pytest.mark.parametrize("text", [
+    "struct options o = {.write = false};", "if (o->write == x) return;", "/* .write = true */",
+    'const char *words = "curl_easy_init()";',
+])
 def test_what_starts_no_write_passes(tree, text):
     tree.write("worker/attempt.c", text + "\n")
     assert includes.check(tree.top) == []

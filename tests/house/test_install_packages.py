@@ -21,9 +21,11 @@ class Machine:
         self.bin.mkdir()
         for tool in TOOLS:
             (self.bin / tool).symlink_to(shutil.which(tool))
-        self.stand_in("dpkg-query", f'while read -r p; do [ "$p" = "$3" ] && printf installed; done <{self.installed}; true')
-        self.stand_in("apt-get", f'echo "apt-get $* policy=$(test -x {self.policy} && {self.policy}; echo $?)" >>{self.calls}\n'
-                                 f'exit ${{APT_EXIT:-0}}')
+        self.stand_in("dpkg-query", f'''
+            while read -r p; do [ "$p" = "$3" ] && printf installed; done <{self.installed}; true''')
+        self.stand_in("apt-get", f'''
+            echo "apt-get $* policy=$(test -x {self.policy} && {self.policy}; echo $?)" >>{self.calls}
+            exit ${{APT_EXIT:-0}}''')
         self.become(0)
 
     def stand_in(self, name, body):
@@ -71,7 +73,8 @@ def test_it_says_what_is_missing_and_installs_just_that(machine):
     machine.has(*(set(wanted) - {"libjq-dev", "lua5.1"}))
     done = machine.run("--for", "test", "--yes")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("landfall needs these Debian packages") and "    libjq-dev\n    lua5.1\n" in done.stdout
+    assert done.stdout.startswith("landfall needs these Debian packages")
+    assert "    libjq-dev\n    lua5.1\n" in done.stdout
     update, install = machine.called()
     assert " update " in update and install.split(" policy=")[0].endswith("--no-install-recommends libjq-dev lua5.1")
 

@@ -20,7 +20,8 @@ add_executable(printed golden.c)
 add_test(NAME printed COMMAND printed)
 set_tests_properties(printed PROPERTIES LABELS golden)
 """
-PRESETS = """{"version": 6, "configurePresets": [{"name": "release", "generator": "Ninja", "binaryDir": "${sourceDir}/build/release"}],
+PRESETS = """{"version": 6,
+"configurePresets": [{"name": "release", "generator": "Ninja", "binaryDir": "${sourceDir}/build/release"}],
 "buildPresets": [{"name": "release", "configurePreset": "release"}]}
 """
 UNIT = """#include <stdarg.h>
@@ -36,6 +37,7 @@ int main(void)
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 """
+ENDS_EARLY = "import os\ndef test_a():\n    os._exit(0)\n"
 LEFT_RUNNING = """import subprocess, sys
 def test_a():
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
@@ -52,8 +54,9 @@ def run(tmp_path):
             (tmp_path / path).write_text(text)
         shutil.copytree(os.path.join(TOP, "tests", "lib"), tmp_path / "tests" / "lib", dirs_exist_ok=True)
         env = {name: value for name, value in os.environ.items() if name != "LANDFALL_PRESET"}
-        done = subprocess.run([sys.executable, str(tmp_path / "tests" / "lib" / "layers.py"), *layers], env=env, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        program = str(tmp_path / "tests" / "lib" / "layers.py")
+        done = subprocess.run([sys.executable, program, *layers], env=env, text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout.splitlines()[-1], done.stdout
     return go
 
@@ -71,7 +74,7 @@ def test_good_layers_are_summed(run):
     ({"golden": "int main(void) { return nothing; }\n"}, "0 passed, 1 failed, 0 skipped"),
     ({"files": {"tests/sim/test_a.py": "def test_a():\n    assert 0\n"}}, "3 passed, 1 failed, 1 skipped"),
     ({"files": {"tests/sim/test_a.py": "import nothing_of_the_kind\n"}}, "3 passed, 1 failed, 1 skipped"),
-    ({"files": {"tests/sim/test_a.py": "import os\ndef test_a():\n    os._exit(0)\n"}}, "3 passed, 1 failed, 1 skipped"),
+    ({"files": {"tests/sim/test_a.py": ENDS_EARLY}}, "3 passed, 1 failed, 1 skipped"),
     ({"files": {"tests/sim/test_a.py": LEFT_RUNNING}}, "4 passed, 1 failed, 1 skipped"),
 ], ids=["assertion", "crash", "golden", "build", "pytest", "import", "pytest ends", "left running"])
 def test_what_is_broken_is_counted(run, broken, last):
@@ -88,5 +91,6 @@ def test_a_program_that_fails_after_its_tests_counts_as_one_failure(tmp_path):
     printed = "[ RUN      ] a\n[       OK ] a\n"
     assert str(count_cmocka(printed)) == "1 passed, 0 failed, 0 skipped" and count_cmocka("hello\n") is None
     path = tmp_path / "a.xml"
-    path.write_text(f'<testsuite><testcase name="a" status="fail"><failure/><system-out>{printed}</system-out></testcase></testsuite>')
+    path.write_text(f'<testsuite><testcase name="a" status="fail"><failure/><system-out>{printed}'
+                    '</system-out></testcase></testsuite>')
     assert str(count_junit(path, cmocka=True)) == "1 passed, 1 failed, 0 skipped"

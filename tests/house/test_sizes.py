@@ -18,7 +18,8 @@ def test_a_good_tree_passes(tree):
 
 def test_the_lines_of_a_table_are_the_files(tree):
     table = "    static const struct { int a, b; } cases[] = {\n" + "        {1, 2},\n" * 80 + "    };\n"
-    tree.write("tests/unit/core/test_a.c", f"int long_one(int x)\n{{\n{table}" + "    x++;\n" * 60 + "    return x;\n}\n")
+    body = table + "    x++;\n" * 60 + "    return x;\n"
+    tree.write("tests/unit/core/test_a.c", f"int long_one(int x)\n{{\n{body}}}\n")
     assert sizes.check(tree.top) == []
 
 
@@ -28,6 +29,16 @@ def test_a_long_file_is_found(tree, expect, path):
     assert sizes.check(tree.top) == []
     tree.write(path, "\n" * 500)
     expect(sizes.check(tree.top), path, 500, "fewer than 500")
+
+
+@pytest.mark.parametrize("path, text", [
+    ("core/a.c", "/*{}*/\n"), ("deploy/a.py", "#   {}\n"), ("ledger/a.lua", "--  {}\n"),
+])
+def test_a_wide_line_is_found(tree, expect, path, text):
+    tree.write(path, "\n" + text.format("x" * 116))
+    assert sizes.check(tree.top) == []
+    tree.write(path, "\n" + text.format("x" * 118))
+    expect(sizes.check(tree.top), path, 2, "at most 120")
 
 
 @pytest.mark.parametrize("path, text", [
@@ -64,8 +75,8 @@ def test_branches_in_comments_and_strings_do_not_count(tree):
     assert sizes.check(tree.top) == []
 
 
-@pytest.mark.parametrize("call", ["sprintf(a, \"%d\", 1)", "strcpy(a, b)", "strcat(a, b)", "strtok(a, b)", "atoi(a)", "gets(a)",
-                                  "localtime(&t)", "system (a)"])
+@pytest.mark.parametrize("call", ["sprintf(a, \"%d\", 1)", "strcpy(a, b)", "strcat(a, b)", "strtok(a, b)", "atoi(a)",
+                                  "gets(a)", "localtime(&t)", "system (a)"])
 def test_a_banned_function_is_found(tree, expect, call):
     tree.write("cli/main.c", f"int f(void)\n{{\n    {call};\n}}\n")
     expect(sizes.check(tree.top), "cli/main.c", 3, "is banned")

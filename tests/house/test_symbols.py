@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rules about symbols fail on a build that breaks them: small libraries and programs, built by a CMake of their own."""
+"""The rules about symbols fail on a build that breaks them: small libraries and programs with a CMake of their own."""
 import os
 import shutil
 import subprocess
@@ -34,8 +34,10 @@ GOOD = {
     "write.c": "int write_send(int x) { return x; }\n",
     "request.c": "int request_check(int x) { return x; }\n",
     "transfer.c": "int transfer_start(int x) { return x; }\n",
-    "worker/main.c": "int delivery_step(int); int send_begin(int); int main(void) { return delivery_step(send_begin(0)); }\n",
-    "worker/send.c": "int transfer_start(int); int write_send(int); int send_begin(int x) { return transfer_start(write_send(x)); }\n",
+    "worker/main.c": "int delivery_step(int); int send_begin(int);\n"
+                     "int main(void) { return delivery_step(send_begin(0)); }\n",
+    "worker/send.c": "int transfer_start(int); int write_send(int);\n"
+                     "int send_begin(int x) { return transfer_start(write_send(x)); }\n",
     "worker/CMakeLists.txt": WORKER,
     "CMakeLists.txt": CMAKE,
     "reconciler.c": "int read_page(int); int main(void) { return read_page(0); }\n",
@@ -83,14 +85,15 @@ def test_a_second_place_that_sends_is_found(build, expect):
 
 @pytest.mark.parametrize("name, library, body, call", [
     ("keys.c", "landfall_keys", "#include <time.h>\nlong keys_hash(int x) { return x + time(0); }\n", "time()"),
-    ("backoff.c", "landfall_core", "#include <sys/socket.h>\nint backoff_next(int x) { return socket(x, x, x); }\n", "socket()"),
-    ("delivery.c", "landfall_core", "void *redisConnect(void); int delivery_step(int x) { return redisConnect() ? x : 0; }\n",
-     "redisConnect()"),
+    ("backoff.c", "landfall_core", "#include <sys/socket.h>\nint backoff_next(int x) { return socket(x, x, x); }\n",
+     "socket()"),
+    ("delivery.c", "landfall_core", "int redisOpen(void); int delivery_step(int x) { return redisOpen() + x; }\n",
+     "redisOpen()"),
 ])
 def test_a_pure_library_that_reaches_out_is_found(build, expect, name, library, body, call):
     changes = {name: body}
     if name == "delivery.c":
-        changes["worker/main.c"] = "void *redisConnect(void) { return 0; }\n" + GOOD["worker/main.c"]
+        changes["worker/main.c"] = "int redisOpen(void) { return 0; }\n" + GOOD["worker/main.c"]
     folder = build(changes)
     expect(symbols.check(folder), symbols.library(folder, library), 1, f"calls {call}")
 

@@ -2,8 +2,8 @@
 """The layers that tests/run runs, one after the other, and the count over all of them.
 
 A layer is a list of commands; each leaves a JUnit file that is counted (C tests by their cmocka functions). A command
-that crashes, runs out of time or leaves processes behind is a failure of its own. Files of slow Python layers run two at
-a time; each file is its own pytest, so they share nothing.
+that crashes, runs out of time or leaves processes behind is a failure of its own. Python files run two at a time; each
+is its own pytest, so they share nothing.
 """
 import concurrent.futures
 import ctypes
@@ -58,7 +58,7 @@ class Count:
 def run(argv, env=None, capture=False):
     """Runs a command to its end and returns (exit code, output or None); out of time, its process group is killed.
 
-    The output goes through a file, not a pipe: a process that is left behind cannot keep us waiting for the pipe's end."""
+    The output goes through a file: a process that is left behind cannot keep us waiting, as it could with a pipe."""
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen(argv, cwd=TOP, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
                                  stdout=out if capture else None, stderr=subprocess.STDOUT if capture else None,
@@ -79,7 +79,7 @@ def count_cmocka(output):
     """Counts the functions of one cmocka program from what it printed; None if it printed nothing of the kind."""
     started = len(re.findall(r"^\[ RUN      \] ", output, re.M))
     passed = len(re.findall(r"^\[       OK \] ", output, re.M))
-    # A skipped function is reported at its end and listed once more below. What started and did not end has failed, too.
+    # A skipped function is reported at its end and listed once more below. What started and did not end has failed.
     skipped = len(re.findall(r"^\[  SKIPPED \] (?!.*listed below)", output, re.M)) // 2
     return Count(passed, started - passed - skipped, skipped) if started else None
 
@@ -100,7 +100,7 @@ def count_junit(path, cmocka=False):
 
 
 def judge(what, code, junit, good_codes, cmocka=False):
-    """The count of one command: its JUnit file, and one more failure if the command's end says what the file does not."""
+    """The count of one command: its JUnit file, and one failure if the command's end says what the file does not."""
     try:
         count = count_junit(junit, cmocka)
     except (OSError, xml.etree.ElementTree.ParseError) as error:
@@ -123,7 +123,7 @@ def run_ctest(name, selection, scratch):
 
 
 def run_pytest_file(path, scratch):
-    """One test file in its own pytest, with its own folder for temporary files; printed if there is more to say than the count."""
+    """One test file in its own pytest with its own temporary folder; its output where a count does not say it all."""
     name = os.path.relpath(path, os.path.join(TOP, "tests")).replace(os.sep, ".")
     junit = os.path.join(scratch, f"{name}.xml")
     started = time.monotonic()

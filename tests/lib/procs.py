@@ -136,7 +136,7 @@ class Process:
         return self._read(self.err_path, self.err_start)
 
     def wait_output(self, text, timeout_s=10.0):
-        """Waits until `text` stands in what this process has written (either stream), and fails early if it ends first."""
+        """Waits until `text` stands in what it has written (either stream); fails at once if it ends before."""
         def seen():
             ended = not self.running
             found = text in self.stdout() or text in self.stderr()
@@ -147,7 +147,8 @@ class Process:
 
     def tail(self):
         """The end of both streams, for failure texts."""
-        return f"--- {self.name} stdout\n{self.stdout()[-TAIL_BYTES:]}\n--- {self.name} stderr\n{self.stderr()[-TAIL_BYTES:]}"
+        out, err = self.stdout()[-TAIL_BYTES:], self.stderr()[-TAIL_BYTES:]
+        return f"--- {self.name} stdout\n{out}\n--- {self.name} stderr\n{err}"
 
     @staticmethod
     def _read(path, start):

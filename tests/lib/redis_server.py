@@ -23,7 +23,8 @@ PORT_TRIES = 5
 class RedisServer:
     def __init__(self, **options):
         self.program = os.environ.get("LANDFALL_REDIS_SERVER", "redis-server")
-        self.options = {"save": "", "appendonly": "no", **{name.replace("_", "-"): value for name, value in options.items()}}
+        self.options = {"save": "", "appendonly": "no"}
+        self.options.update({name.replace("_", "-"): value for name, value in options.items()})
         # Short on purpose: the path of a unix socket has at most 107 bytes.
         self.dir = tempfile.mkdtemp(prefix="landfall-redis-")
         self.socket_path = os.path.join(self.dir, "redis.sock")

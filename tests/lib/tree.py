@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Where things are: the top of the tree, the build that is tested, its programs.
 
-$LANDFALL_PRESET names the build folder (build/release unless set), so that the same tests run against a sanitizer's build.
+$LANDFALL_PRESET names the build folder (build/release unless set), so that the same tests run against a sanitizer's
+build.
 """
 import os
 

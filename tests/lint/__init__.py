@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Rules of the house that a program can check. rules.py holds the tables, each module one kind of rule, run runs all."""
+"""Rules of the house that a program can check: rules.py has the tables, each module one kind of rule, run runs all."""

@@ -15,9 +15,10 @@ def check(top):
         if os.path.isdir(os.path.join(top, folder)):
             for path, text in texts(top, ".c", ".h", under=folder):
                 for match in INCLUDE.finditer(text):
-                    header = match.group(1) or match.group(2)
-                    findings += [Finding(path, line_of(text, match.start(1) if match.group(1) else match.start(2)), words)
-                                 for words in problems(path, folder, header, quoted=match.group(1) is not None)]
+                    quoted = match.group(1) is not None
+                    line = line_of(text, match.start(1 if quoted else 2))
+                    findings += [Finding(path, line, words)
+                                 for words in problems(path, folder, match.group(1) or match.group(2), quoted)]
                 findings += said(path, bare_c(text))
     return findings
 
@@ -34,7 +35,7 @@ def problems(path, folder, header, quoted):
     if quoted and owner not in MAY_INCLUDE:
         yield f'"{header}": includes of ours are written from the top of the tree'
     if owner in MAY_INCLUDE and owner not in MAY_INCLUDE[folder]:
-        yield f"{folder}/ may not include {header}: dependencies point one way ({', '.join(sorted(MAY_INCLUDE[folder]))})"
+        yield f"{folder}/ may not include {header}: of ours only {', '.join(sorted(MAY_INCLUDE[folder]))}"
     for pattern, allowed, why in ONLY_IN:
         if re.fullmatch(pattern, header) and not re.fullmatch(allowed, path):
             yield f"only {allowed} may include {header}: {why}"

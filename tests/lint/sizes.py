@@ -3,15 +3,15 @@
 
 Functions of C are found by universal-ctags, those of Python by ast, those of Lua by their indentation (a function of a
 script ends at the "end" in its first column). Complexity is counted as McCabe did it, a
-switch counting once: a table of cases is easy to read. For the same reason the lines of a C table count for the file, not for
-the function that it stands in.
+switch counting once: a table of cases is easy to read. For the same reason the lines of a C table count for the file,
+not for the function that it stands in.
 """
 import ast
 import json
 import re
 import subprocess
 
-from lint.rules import BANNED, COMPLEXITY_MAX, FILE_LINES_MAX, FUNCTION_LINES_MAX, SIZED
+from lint.rules import BANNED, COMPLEXITY_MAX, FILE_LINES_MAX, FUNCTION_LINES_MAX, LINE_COLUMNS_MAX, SIZED
 from lint.source import Finding, bare_c, files, is_test, line_of, read, texts
 
 C_BRANCH = re.compile(r"\b(?:if|for|while|switch)\b|&&|\|\||\?")
@@ -31,14 +31,18 @@ def check_files(top):
         lines = len(text.splitlines())
         if lines >= FILE_LINES_MAX:
             yield Finding(path, lines, f"{lines} lines; a file has fewer than {FILE_LINES_MAX}")
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > LINE_COLUMNS_MAX and not is_test(path):
+                yield Finding(path, number, f"{len(line)} columns; a line has at most {LINE_COLUMNS_MAX}")
 
 
 def functions(top, paths):
     """(path, name, first line, last line) of each function that ctags finds."""
     if not paths:
         return
-    done = subprocess.run(["ctags", "--languages=C", "--langmap=C:.c.h", "--kinds-C=f", "--fields=+ne", "--output-format=json",
-                           "-f", "-", "-L", "-"], cwd=top, input="\n".join(paths), capture_output=True, text=True, check=True)
+    done = subprocess.run(["ctags", "--languages=C", "--langmap=C:.c.h", "--kinds-C=f", "--fields=+ne",
+                           "--output-format=json", "-f", "-", "-L", "-"],
+                          cwd=top, input="\n".join(paths), capture_output=True, text=True, check=True)
     for line in done.stdout.splitlines():
         tag = json.loads(line)
         if "end" in tag:
@@ -89,4 +93,5 @@ def check_banned(top):
     for path, text in texts(top, ".c", ".h"):
         bare = bare_c(text)
         for match in BANNED_CALL.finditer(bare):
-            yield Finding(path, line_of(bare, match.start()), f"{match.group(1)}() is banned; use {BANNED[match.group(1)]}")
+            name = match.group(1)
+            yield Finding(path, line_of(bare, match.start()), f"{name}() is banned; use {BANNED[name]}")

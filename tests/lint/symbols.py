@@ -22,7 +22,8 @@ def nm(path, *options):
 
 def defined(path):
     """Names of the global symbols that a library or program defines (a common name of compiler support is not ours)."""
-    return {words[-1] for words in nm(path, "--defined-only", "--extern-only") if len(words) == 3 and words[1] in "TDBRVWC"}
+    return {words[-1] for words in nm(path, "--defined-only", "--extern-only")
+            if len(words) == 3 and words[1] in "TDBRVWC"}
 
 
 def undefined(path):
@@ -64,13 +65,14 @@ def check_pure(build):
 
 def link_command(build, target):
     """The command that links a program, as the build itself would run it."""
-    done = subprocess.run(["ninja", "-C", build, "-t", "commands", "-s", target], capture_output=True, text=True, check=True)
+    done = subprocess.run(["ninja", "-C", build, "-t", "commands", "-s", target],
+                          capture_output=True, text=True, check=True)
     lines = [line for line in done.stdout.splitlines() if line and not line.startswith("ninja:")]
     return next(part.strip() for part in lines[-1].split("&&") if f" -o {target} " in f"{part} ")
 
 
 def links(build, target, archive, without=None):
-    """Links a program once more, elsewhere, with a copy of one library that may lack one object; returns (done, errors)."""
+    """Links a program again, elsewhere, with a copy of a library that may lack an object; returns (done, errors)."""
     with tempfile.TemporaryDirectory(prefix="landfall-link-") as scratch:
         copy = os.path.join(scratch, os.path.basename(archive))
         shutil.copy(archive, copy)
@@ -99,5 +101,5 @@ def check_needed(build):
 
 def check(build):
     if not os.path.isdir(build):
-        return [Finding(build, 1, "no build to check the symbols of; cmake --preset release && cmake --build --preset release")]
+        return [Finding(build, 1, "no build to check the symbols of; tests/run builds it")]
     return [finding for rule in (check_not_linked, check_called, check_pure, check_needed) for finding in rule(build)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What files must say (their licence) and must not say: names of platforms in C, paths of a machine, registries, secrets,
-documents that nobody can open."""
+"""What files must say (their licence) and must not say: names of platforms in C, paths of a machine, registries,
+secrets, documents that nobody can open."""
 import os
 import re
 
@@ -15,7 +15,8 @@ UPWARDS = re.compile(r"(?<![\w.*<-])(?:\.\./)+\w[\w./-]*")
 
 
 def check(top):
-    return [*check_licence(top), *check_platform_names(top), *check_forbidden(top), *check_documents(top), *check_upwards(top)]
+    rules = (check_licence, check_platform_names, check_forbidden, check_documents, check_upwards)
+    return [finding for rule in rules for finding in rule(top)]
 
 
 def check_licence(top):
@@ -35,7 +36,8 @@ def check_platform_names(top):
     for path, text in texts(top, ".c", ".h"):
         if not is_test(path):
             for match in pattern.finditer(text):
-                yield Finding(path, line_of(text, match.start()), f"names the platform {match.group(1)}; only descriptors do")
+                words = f"names the platform {match.group(1)}; only descriptors do"
+                yield Finding(path, line_of(text, match.start()), words)
 
 
 def check_forbidden(top):
@@ -54,7 +56,7 @@ def prose(top):
 
 
 def check_documents(top):
-    """A document that is named exists: as written from the top, from its folder, or by its name alone somewhere in the tree."""
+    """A document that is named exists: written from the top, from its folder, or by its name alone."""
     names = {os.path.basename(path) for path in files(top, ".md")}
     for path, text in prose(top):
         for match in DOCUMENT.finditer(text):

@@ -23,7 +23,7 @@
 
 struct channel; /* platforms/channel.h */
 struct form;    /* platforms/form.h */
-struct buf;     /* runtime/buf.h */
+struct answer;  /* platforms/answer.h */
 
 #define REQUEST_FROZEN_MAX_BYTES (1024 * 1024)
 
@@ -32,37 +32,52 @@ struct request_row {
     const char *key; /* idempotency key, or NULL where the channel has none */
     int generation;
     int64_t approved_at_ms;
-    int64_t dated_ms;       /* the item's own date; 0: none */
-    const json_t *prepared; /* what `prepare` steps kept: object of step name to value; NULL: nothing yet */
+    int64_t dated_ms; /* the item's own date; 0: none */
+    bool replay;      /* an earlier attempt is in doubt */
 };
 
 enum request_result {
     REQUEST_OK,
-    REQUEST_REFUSED, /* the item does not fit the channel; err says why, for the producer */
-    REQUEST_BROKEN,  /* the descriptor or the channel's own program does not work; err names file and path */
+    REQUEST_REFUSED, /* the item does not fit the channel; err says why, for whoever wrote it */
+    REQUEST_BROKEN,  /* a program of the descriptor or of the channel fails over it; err names file and path */
 };
 
-/* What the channel's programs see of a delivery: {item, text, settings, channel, account, key, gen, approved_at_ms,
- * ..}. The caller owns *input. content: the merged content of the channel. */
+/*
+ * Checks the item and makes what the channel's programs see of the delivery: {item, text, text_facts, settings, ..,
+ * prepared}. content: the item as merged for the channel. The caller owns *input.
+ */
 MUSTCHECK enum request_result request_input(struct channel *channel, const json_t *content,
                                             const struct request_row *row, json_t **input, struct errbuf *err);
 
-/* Checks what the item must have and how long it may be. Part of request_input() already; alone it answers "would this
- * item be taken?" without a row. */
+/* The checks of request_input() alone: would this item be taken? */
 MUSTCHECK enum request_result request_check(struct channel *channel, const json_t *content, struct errbuf *err);
 
-/* Renders the write request of an input. The caller owns *form. */
-MUSTCHECK enum request_result request_render(struct channel *channel, const json_t *input, struct form **form,
-                                             struct errbuf *err);
-/* The same for a step of `prepare`, by its index. */
-MUSTCHECK enum request_result request_render_step(struct channel *channel, size_t step, const json_t *input,
-                                                  struct form **form, struct errbuf *err);
+/* Renders the write request of an input, for form_fini(). */
+MUSTCHECK bool request_render(struct channel *channel, const json_t *input, struct form *form, struct errbuf *err);
 
-/* The frozen bytes of a form. False if they are longer than REQUEST_FROZEN_MAX_BYTES. */
-MUSTCHECK bool request_freeze(const struct form *form, struct buf *out, char body_hash[HASH_HEX_BYTES],
+/* The same for a step of `prepare`, by its index. */
+MUSTCHECK bool request_render_step(struct channel *channel, size_t step, const json_t *input, struct form *form,
+                                   struct errbuf *err);
+
+/* Puts what the step keeps of its answer into input.prepared. False: the answer does not have it. */
+MUSTCHECK bool request_keep_step(struct channel *channel, size_t step, const struct answer *answer, json_t *input,
+                                 struct errbuf *err);
+
+/* The frozen bytes of a form, for free(), and their hash. False if they are longer than REQUEST_FROZEN_MAX_BYTES: then
+ * the item does not fit. */
+MUSTCHECK bool request_freeze(const struct form *form, char **bytes, size_t *len, char body_hash[HASH_HEX_BYTES],
                               struct errbuf *err);
-/* The form of frozen bytes whose hash is body_hash (NULL: not checked). The caller owns *form. */
-MUSTCHECK bool request_thaw(const char *bytes, size_t len, const char *body_hash, struct form **form,
+
+/* The form of frozen bytes, for form_fini(). False if their hash is not body_hash or if they are not what
+ * request_freeze() writes. */
+MUSTCHECK bool request_thaw(const char *bytes, size_t len, const char *body_hash, struct form *form,
                             struct errbuf *err);
+
+/*
+ * True if both have the same method, scheme, host and port, and the same holes in the same places. A frozen request
+ * comes from the ledger and is filled with the channel's credential. Before that it is compared with what the channel
+ * renders today, so that whoever can write to the ledger can have the credential neither sent elsewhere nor published.
+ */
+bool request_agrees(const struct form *frozen, const struct form *rendered);
 
 #endif

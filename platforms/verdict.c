@@ -294,6 +294,28 @@ static void write_redirect(struct view *v)
     printable(v->out->detail, sizeof v->out->detail, masked, masked_len);
 }
 
+/* Statuses of a request that was understood and will not be executed. */
+static bool is_refusal(int status)
+{
+    static const int refusals[] = {400, 404, 405, 410, 413, 414, 415, 422, 431, 451};
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        if (status == refusals[i]) return true;
+    }
+    return false;
+}
+
+static bool decide_wait(struct view *v)
+{
+    v->out->wait_ms = stated_wait_ms(v);
+    return decide(v, EV_WAIT, RS_NONE);
+}
+
+static bool decide_credential(struct view *v)
+{
+    v->out->session_expired = v->facts->status == 401 && v->context->session;
+    return decide(v, EV_CREDENTIAL, RS_NONE);
+}
+
 static bool decide_by_status(struct view *v)
 {
     int status = v->facts->status;
@@ -301,24 +323,14 @@ static bool decide_by_status(struct view *v)
         if (v->success_denied || v->facts->body_cut) return decide_bad_answer(v);
         return decide_committed_by_any_rule(v);
     }
+    /* A platform that answers in JSON refuses in JSON; an empty or foreign page is a trouble of something else. */
+    if ((status == 400 || status == 422) && v->descriptor->gives_id && !v->answer->json) return decide_bad_answer(v);
+    if (is_refusal(status)) return decide(v, EV_REFUSED, RS_NONE);
     switch (status) {
-    case 400:
-    case 422:
-        /* A platform that answers in JSON refuses in JSON; an empty or foreign page is a trouble of something else. */
-        if (v->descriptor->gives_id && !v->answer->json) return decide_bad_answer(v);
-        return decide(v, EV_REFUSED, RS_NONE);
-    case 404:
-    case 405:
-    case 410:
-    case 413:
-    case 414:
-    case 415:
-    case 431:
-    case 451: return decide(v, EV_REFUSED, RS_NONE);
-    case 401: v->out->session_expired = v->context->session; return decide(v, EV_CREDENTIAL, RS_NONE);
-    case 403: return decide(v, EV_CREDENTIAL, RS_NONE);
+    case 401:
+    case 403: return decide_credential(v);
     case 409: return decide(v, EV_CONFLICT, RS_NONE);
-    case 429: v->out->wait_ms = stated_wait_ms(v); return decide(v, EV_WAIT, RS_NONE);
+    case 429: return decide_wait(v);
     case 301:
     case 307:
     case 308: write_redirect(v); return decide(v, EV_REFUSED, RS_REDIRECTED);
@@ -326,23 +338,72 @@ static bool decide_by_status(struct view *v)
     }
 }
 
+static void begin(struct view *v, struct channel *channel, const struct transfer_facts *facts,
+                  const struct answer *answer, const struct verdict_context *context, struct outcome *out)
+{
+    *v = (struct view){.channel = channel,
+                       .descriptor = channel->descriptor,
+                       .facts = facts,
+                       .answer = answer,
+                       .context = context,
+                       .out = out};
+    memset(out, 0, sizeof *out);
+    out->status = facts->status;
+    write_detail(v);
+}
+
 void verdict(struct channel *channel, const struct transfer_facts *facts, const struct answer *answer,
              const struct verdict_context *context, struct outcome *out)
 {
-    struct view v = {.channel = channel,
-                     .descriptor = channel->descriptor,
-                     .facts = facts,
-                     .answer = answer,
-                     .context = context,
-                     .out = out};
-    memset(out, 0, sizeof *out);
-    out->status = facts->status;
-    write_detail(&v);
+    struct view v;
+    begin(&v, channel, facts, answer, context, out);
     if (!facts->reached)
         decide(&v, EV_NOT_SENT, RS_NONE);
     else if (!facts->complete && !facts->body_cut)
         decide(&v, EV_UNKNOWN, RS_NO_ANSWER);
     else if (!decide_by_rules(&v) && !decide_by_surface(&v))
         decide_by_status(&v);
+    if (out->kind == EV_COMMITTED) out->detail[0] = '\0';
+    json_decref(v.input);
+}
+
+/* Among the descriptor's rules only the one about sessions speaks of requests other than the write. */
+static bool session_is_over(struct view *v)
+{
+    bool over = false;
+    if (!v->context->session || !v->facts->complete) return false;
+    for (size_t i = 0; i < v->descriptor->rule_count && !over; i++) {
+        const struct descriptor_rule *rule = &v->descriptor->rules[i];
+        json_t *holds = NULL;
+        if (rule->outcome != OUTCOME_SESSION_EXPIRED || !descriptor_status_fits(&rule->statuses, v->facts->status))
+            continue;
+        over = !rule->if_part || (run(v, rule->if_part, &holds) && json_is_true(holds));
+        json_decref(holds);
+    }
+    return over;
+}
+
+void verdict_prelude(struct channel *channel, enum verdict_prelude prelude, const struct transfer_facts *facts,
+                     const struct answer *answer, const struct verdict_context *context, struct outcome *out)
+{
+    struct view v;
+    bool step = prelude == VERDICT_STEP;
+    int status = facts->status;
+    begin(&v, channel, facts, answer, context, out);
+    if (!facts->reached || (!facts->complete && !facts->body_cut)) {
+        decide(&v, EV_NOT_SENT, RS_NONE);
+    } else if (step && session_is_over(&v)) {
+        out->session_expired = true;
+        decide(&v, EV_CREDENTIAL, RS_NONE);
+    } else if (status == 401 || status == 403) {
+        decide_credential(&v);
+    } else if (status == 429) {
+        decide_wait(&v);
+    } else if (is_refusal(status)) {
+        decide(&v, step ? EV_REFUSED : EV_CREDENTIAL, RS_NONE);
+    } else {
+        out->wait_ms = stated_wait_ms(&v);
+        decide(&v, step ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);
+    }
     json_decref(v.input);
 }

@@ -12,53 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "platforms/answer.h"
-#include "platforms/channel.h"
-#include "platforms/descriptor.h"
-#include "platforms/transfer.h"
-#include "platforms/verdict.h"
 #include "runtime/secret.h"
-
-#define NOW INT64_C(1927886400000) /* 2031-02-03T12:00:00Z */
-
-static struct descriptor *with_id, *without_id;
-
-static struct descriptor *load(const char *path)
-{
-    struct descriptor *d = NULL;
-    struct errbuf err = {{0}};
-    if (!descriptor_load(path, &d, &err)) fail_msg("%s", err.text);
-    return d;
-}
-
-static int load_all(void **state)
-{
-    (void)state;
-    with_id = load(TREE "/tests/unit/platforms/data/withid.json");
-    without_id = load(TREE "/tests/unit/platforms/data/noid.json");
-    return 0;
-}
-
-static int free_all(void **state)
-{
-    (void)state;
-    descriptor_free(&with_id);
-    descriptor_free(&without_id);
-    return 0;
-}
-
-/* An answer, from its head and its body. */
-static void answer_of(struct answer *answer, const char *head, const char *body)
-{
-    answer_init(answer, 1 << 20);
-    for (const char *line = head; *line;) {
-        size_t len = strcspn(line, "\n");
-        answer_header_line(answer, line, len);
-        line += len + (line[len] == '\n');
-    }
-    answer_body(answer, body, strlen(body));
-    answer_finish(answer);
-}
+#include "verdict_fixture.h"
 
 struct given {
     struct descriptor *descriptor;
@@ -161,8 +116,7 @@ static void the_table(void **state)
         {503, "", EV_UNKNOWN, RS_NO_ANSWER, NULL},
         {504, "", EV_UNKNOWN, RS_NO_ANSWER, NULL},
         {599, "", EV_UNKNOWN, RS_NO_ANSWER, NULL},
-        {999, "", EV_UNKNOWN, RS_NO_ANSWER, NULL},
-    };
+        {999, "", EV_UNKNOWN, RS_NO_ANSWER, NULL}};
     check_lines(with_id, lines, sizeof lines / sizeof lines[0]);
 }
 
@@ -240,20 +194,18 @@ static void what_is_no_success(void **state)
 static void a_platform_without_ids(void **state)
 {
     (void)state;
-    static const struct line lines[] = {
-        {200, "", EV_COMMITTED, RS_NONE, NULL},
-        {200, " ok", EV_COMMITTED, RS_NONE, NULL},
-        {202, "", EV_COMMITTED, RS_NONE, NULL},
-        {204, "", EV_COMMITTED, RS_NONE, NULL},
-        {200, "<html>", EV_COMMITTED, RS_NONE, NULL},
-        {207, "{\"failed\":0}", EV_COMMITTED, RS_NONE, NULL},
-        {207, "{\"failed\":1}", EV_UNKNOWN, RS_BAD_ANSWER, NULL},
-        {400, "", EV_REFUSED, RS_NONE, NULL},
-        {422, "<html>", EV_REFUSED, RS_NONE, NULL},
-        {403, "", EV_CREDENTIAL, RS_NONE, NULL},
-        {429, "", EV_WAIT, RS_NONE, NULL},
-        {503, "", EV_UNKNOWN, RS_NO_ANSWER, NULL},
-    };
+    static const struct line lines[] = {{200, "", EV_COMMITTED, RS_NONE, NULL},
+                                        {200, " ok", EV_COMMITTED, RS_NONE, NULL},
+                                        {202, "", EV_COMMITTED, RS_NONE, NULL},
+                                        {204, "", EV_COMMITTED, RS_NONE, NULL},
+                                        {200, "<html>", EV_COMMITTED, RS_NONE, NULL},
+                                        {207, "{\"failed\":0}", EV_COMMITTED, RS_NONE, NULL},
+                                        {207, "{\"failed\":1}", EV_UNKNOWN, RS_BAD_ANSWER, NULL},
+                                        {400, "", EV_REFUSED, RS_NONE, NULL},
+                                        {422, "<html>", EV_REFUSED, RS_NONE, NULL},
+                                        {403, "", EV_CREDENTIAL, RS_NONE, NULL},
+                                        {429, "", EV_WAIT, RS_NONE, NULL},
+                                        {503, "", EV_UNKNOWN, RS_NO_ANSWER, NULL}};
     check_lines(without_id, lines, sizeof lines / sizeof lines[0]);
 }
 

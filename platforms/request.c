@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "platforms/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "keys/canonical.h"
+#include "platforms/answer.h"
+#include "platforms/channel.h"
+#include "platforms/form.h"
+#include "platforms/text.h"
+#include "runtime/buf.h"
+#include "runtime/die.h"
+
+static void put(json_t *object, const char *name, json_t *own_value)
+{
+    if (!own_value || json_object_set_new(object, name, own_value) != 0) die("out of memory");
+}
+
+/* Something is there: no null, no empty text, no empty list. */
+static bool is_given(const json_t *value)
+{
+    if (json_is_string(value)) return json_string_length(value) > 0;
+    if (json_is_array(value)) return json_array_size(value) > 0;
+    if (json_is_object(value)) return json_object_size(value) > 0;
+    return value && !json_is_null(value);
+}
+
+static bool has_one_of(const json_t *names, const json_t *content)
+{
+    bool given = json_array_size(names) == 0;
+    for (size_t i = 0; i < json_array_size(names) && !given; i++)
+        given = is_given(json_object_get(content, json_string_value(json_array_get(names, i))));
+    return given;
+}
+
+/* `needs` is a list of lists: of each, one member must be there. */
+static bool has_what_it_needs(const struct descriptor *descriptor, const json_t *content, struct errbuf *err)
+{
+    for (size_t i = 0; i < json_array_size(descriptor->item_needs); i++) {
+        const json_t *names = json_array_get(descriptor->item_needs, i);
+        if (has_one_of(names, content)) continue;
+        struct buf words;
+        buf_init(&words, 256);
+        for (size_t j = 0; j < json_array_size(names); j++)
+            buf_append_format(&words, "%s%s", j ? " or " : "", json_string_value(json_array_get(names, j)));
+        errbuf_set(err, "the item has no %s, which %s needs", buf_text(&words), descriptor->title);
+        buf_fini(&words);
+        return false;
+    }
+    return true;
+}
+
+/* How people call what a limit measures: "text" for ".text", "title" for ".item.title". */
+static const char *measured(const struct descriptor *descriptor, size_t i)
+{
+    const json_t *limits = json_object_get(json_object_get(descriptor->document, "item"), "limits");
+    const char *program = json_string_value(json_object_get(json_array_get(limits, i), "what"));
+    if (!program || program[0] != '.') return "the item";
+    program += strncmp(program, ".item.", 6) == 0 ? 6 : 1;
+    size_t word = strspn(program, "abcdefghijklmnopqrstuvwxyz_");
+    return word > 0 && program[word] == '\0' ? program : "the item";
+}
+
+static int64_t limit_of(const struct channel *channel, const struct descriptor_item_limit *limit)
+{
+    if (limit->max > 0 || !limit->max_setting) return limit->max;
+    double max = json_number_value(json_object_get(channel->settings, limit->max_setting));
+    return max >= 1 && max <= 1e9 ? (int64_t)max : 0;
+}
+
+static enum request_result check_limit(struct channel *channel, size_t i, const json_t *input, struct errbuf *err)
+{
+    static const char *const units[] = {
+        [TEXT_GRAPHEMES] = "graphemes", [TEXT_CODE_POINTS] = "code points", [TEXT_BYTES] = "bytes"};
+    struct descriptor *descriptor = channel->descriptor;
+    const struct descriptor_item_limit *limit = &descriptor->item_limits[i];
+    int64_t max = limit_of(channel, limit);
+    json_t *what = NULL;
+    enum request_result result = REQUEST_OK;
+    if (max <= 0) return REQUEST_OK;
+    if (!descriptor_run(descriptor, DESCRIPTOR_WRITE, limit->what_part, input, &what, err)) return REQUEST_BROKEN;
+    if (json_is_string(what)) {
+        size_t count =
+            text_count(json_string_value(what), json_string_length(what), limit->unit, (size_t)limit->url_counts);
+        if (count > (size_t)max) {
+            errbuf_set(err, "%s has %zu %s, the channel takes %lld", measured(descriptor, i), count, units[limit->unit],
+                       (long long)max);
+            result = REQUEST_REFUSED;
+        }
+    } else if (!json_is_null(what)) {
+        errbuf_set(err, "%s: $.%s: must give a string or null", descriptor->file, limit->what_part);
+        result = REQUEST_BROKEN;
+    }
+    json_decref(what);
+    return result;
+}
+
+static enum request_result add_text(struct channel *channel, json_t *input, struct errbuf *err)
+{
+    char *text = NULL;
+    if (!channel_text(channel, DESCRIPTOR_WRITE, input, &text, err)) return REQUEST_BROKEN;
+    if (text) {
+        put(input, "text", json_string(text));
+        put(input, "text_facts", text_facts_json(text));
+    }
+    free(text);
+    return REQUEST_OK;
+}
+
+enum request_result request_input(struct channel *channel, const json_t *content, const struct request_row *row,
+                                  json_t **input, struct errbuf *err)
+{
+    const struct descriptor *descriptor = channel->descriptor;
+    struct channel_facts facts = {.item = content,
+                                  .key = row->key,
+                                  .generation = row->generation,
+                                  .approved_at_ms = row->approved_at_ms,
+                                  .dated_ms = row->dated_ms,
+                                  .replay = row->replay};
+    *input = NULL;
+    if (!has_what_it_needs(descriptor, content, err)) return REQUEST_REFUSED;
+    json_t *made = channel_input(channel, &facts);
+    put(made, "prepared", json_object());
+    enum request_result result = add_text(channel, made, err);
+    for (size_t i = 0; result == REQUEST_OK && i < descriptor->item_limit_count; i++)
+        result = check_limit(channel, i, made, err);
+    if (result == REQUEST_OK)
+        *input = made;
+    else
+        json_decref(made);
+    return result;
+}
+
+enum request_result request_check(struct channel *channel, const json_t *content, struct errbuf *err)
+{
+    const struct request_row no_row = {0};
+    json_t *input;
+    enum request_result result = request_input(channel, content, &no_row, &input, err);
+    json_decref(input);
+    return result;
+}
+
+bool request_render(struct channel *channel, const json_t *input, struct form *form, struct errbuf *err)
+{
+    return form_render(channel, DESCRIPTOR_WRITE, &channel->descriptor->write, input, form, err);
+}
+
+bool request_render_step(struct channel *channel, size_t step, const json_t *input, struct form *form,
+                         struct errbuf *err)
+{
+    return form_render(channel, DESCRIPTOR_WRITE, &channel->descriptor->prepare[step].request, input, form, err);
+}
+
+bool request_keep_step(struct channel *channel, size_t step, const struct answer *answer, json_t *input,
+                       struct errbuf *err)
+{
+    const struct descriptor_step *s = &channel->descriptor->prepare[step];
+    json_t *kept = NULL, *seen = json_copy(input);
+    put(seen, "answer", answer_to_json(answer));
+    bool ok = descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, s->keep_part, seen, &kept, err);
+    json_decref(seen);
+    if (ok && json_is_null(kept))
+        ok = errbuf_set(err, "%s answered %d without what the step %s needs", channel->descriptor->title,
+                        answer->status, s->name);
+    if (ok) put(json_object_get(input, "prepared"), s->name, json_incref(kept));
+    json_decref(kept);
+    return ok;
+}
+
+bool request_freeze(const struct form *form, char **bytes, size_t *len, char body_hash[HASH_HEX_BYTES],
+                    struct errbuf *err)
+{
+    json_t *json = form_to_json(form);
+    *bytes = canonical_write(json, len);
+    json_decref(json);
+    if (*len > REQUEST_FROZEN_MAX_BYTES) {
+        errbuf_set(err, "the request has %zu bytes, a request may have %d", *len, REQUEST_FROZEN_MAX_BYTES);
+        free(*bytes);
+        *bytes = NULL;
+        return false;
+    }
+    hash_bytes_hex(*bytes, *len, body_hash);
+    return true;
+}
+
+bool request_thaw(const char *bytes, size_t len, const char *body_hash, struct form *form, struct errbuf *err)
+{
+    char hash[HASH_HEX_BYTES], why[KEYS_ERR_BYTES];
+    char *again = NULL;
+    size_t again_len;
+    json_t *json = NULL;
+    hash_bytes_hex(bytes, len, hash);
+    if (strcmp(hash, body_hash) != 0)
+        return errbuf_set(err, "frozen request: its hash is %s, the row says otherwise", hash);
+    if (!canonical_parse(bytes, len, &json, why)) return errbuf_set(err, "frozen request: %s", why);
+    bool ok = form_parse(json, form, err) || errbuf_prefix(err, "frozen request");
+    json_decref(json);
+    if (!ok) return false;
+    /* What parses may still be written in another way; only our own writing is what was hashed and sent. */
+    ok = request_freeze(form, &again, &again_len, hash, err) && again_len == len && memcmp(again, bytes, len) == 0;
+    free(again);
+    if (!ok) {
+        form_fini(form);
+        errbuf_set(err, "frozen request: it is not written as this program writes it");
+    }
+    return ok;
+}
+
+/* Length of "scheme://host:port" at the start of a form's address; 0 if there is none without a hole in it. */
+static size_t origin_length(const struct form *form)
+{
+    if (form->url.count == 0 || form->url.segments[0].hole) return 0;
+    const char *text = form->url.segments[0].text;
+    const char *host = strstr(text, "://");
+    if (!host) return 0;
+    size_t len = (size_t)(host + 3 - text) + strcspn(host + 3, "/?#");
+    bool ends = text[len] != '\0' || form->url.count == 1;
+    return ends ? len : 0;
+}
+
+/* The i-th hole of a text, or NULL. */
+static const struct form_segment *hole_at(const struct form_text *text, size_t i)
+{
+    for (size_t k = 0; k < text->count; k++) {
+        if (text->segments[k].hole && i-- == 0) return &text->segments[k];
+    }
+    return NULL;
+}
+
+static bool same_holes(const struct form_text *a, const struct form_text *b)
+{
+    for (size_t i = 0;; i++) {
+        const struct form_segment *x = hole_at(a, i), *y = hole_at(b, i);
+        if (!x || !y) return x == y;
+        if (x->encoding != y->encoding || strcmp(x->text, y->text) != 0) return false;
+    }
+}
+
+/* The next header with a hole, from *i on, or NULL. */
+static const struct form_header *next_secret_header(const struct form *form, size_t *i)
+{
+    while (*i < form->header_count) {
+        const struct form_header *header = &form->headers[(*i)++];
+        if (hole_at(&header->value, 0)) return header;
+    }
+    return NULL;
+}
+
+static bool same_secret_headers(const struct form *a, const struct form *b)
+{
+    for (size_t i = 0, j = 0;;) {
+        const struct form_header *x = next_secret_header(a, &i), *y = next_secret_header(b, &j);
+        if (!x || !y) return x == y;
+        if (strcasecmp(x->name, y->name) != 0 || !same_holes(&x->value, &y->value)) return false;
+    }
+}
+
+bool request_agrees(const struct form *frozen, const struct form *rendered)
+{
+    size_t len = origin_length(frozen);
+    return strcmp(frozen->method, rendered->method) == 0 && len > 0 && len == origin_length(rendered) &&
+           strncasecmp(frozen->url.segments[0].text, rendered->url.segments[0].text, len) == 0 &&
+           same_holes(&frozen->url, &rendered->url) && same_secret_headers(frozen, rendered) &&
+           same_holes(&frozen->body, &rendered->body);
+}

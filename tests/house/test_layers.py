@@ -2,12 +2,13 @@
 """tests/run counts what failed, whatever way it failed: a small tree with its own tests, and the real layers.py."""
 import os
 import shutil
-import subprocess
+import signal
 import sys
 
 import pytest
 
 from lib.layers import count_cmocka, count_junit
+from lib.procs import Processes, wait_for
 from lib.tree import TOP
 
 CMAKE = """cmake_minimum_required(VERSION 3.25)
@@ -45,19 +46,27 @@ def test_a():
 
 
 @pytest.fixture
-def run(tmp_path):
+def start(tmp_path):
+    """start(layer, ..., files={...}): the layers of the small tree, started."""
+    with Processes(tmp_path, env={"LANDFALL_PRESET": None, "PYTHONUNBUFFERED": "1"}) as procs:
+        def go(*layers, unit="", golden="int main(void) { return 0; }\n", files=None):
+            good = {"CMakeLists.txt": CMAKE, "CMakePresets.json": PRESETS, "unit.c": UNIT % unit, "golden.c": golden}
+            for path, text in {**good, **(files or {})}.items():
+                (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+                (tmp_path / path).write_text(text)
+            shutil.copytree(os.path.join(TOP, "tests", "lib"), tmp_path / "tests" / "lib", dirs_exist_ok=True)
+            return procs.start([sys.executable, tmp_path / "tests" / "lib" / "layers.py", *layers], name="layers")
+        yield go
+
+
+@pytest.fixture
+def run(start):
     """run(layer, ..., files={...}): (exit code, last line, output) of the layers of the small tree."""
-    def go(*layers, unit="", golden="int main(void) { return 0; }\n", files=None):
-        good = {"CMakeLists.txt": CMAKE, "CMakePresets.json": PRESETS, "unit.c": UNIT % unit, "golden.c": golden}
-        for path, text in {**good, **(files or {})}.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(text)
-        shutil.copytree(os.path.join(TOP, "tests", "lib"), tmp_path / "tests" / "lib", dirs_exist_ok=True)
-        env = {name: value for name, value in os.environ.items() if name != "LANDFALL_PRESET"}
-        program = str(tmp_path / "tests" / "lib" / "layers.py")
-        done = subprocess.run([sys.executable, program, *layers], env=env, text=True, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        return done.returncode, done.stdout.splitlines()[-1], done.stdout
+    def go(*layers, **tree):
+        process = start(*layers, **tree)
+        code = process.wait(60)
+        output = process.stderr() + process.stdout()
+        return code, output.splitlines()[-1], output
     return go
 
 
@@ -80,6 +89,16 @@ def test_good_layers_are_summed(run):
 def test_what_is_broken_is_counted(run, broken, last):
     code, said, output = run("unit", "golden", "sim", **broken)
     assert (code, said) == (1, last), output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_ends_at_once_and_leaves_nothing(start, tmp_path, number):
+    text = f"import os, time\ndef test_a():\n    open('{tmp_path}/{{}}', 'w').write(str(os.getpid()))\n    time.sleep(300)\n"
+    layers = start("sim", files={f"tests/sim/test_{name}.py": text.format(name) for name in ("a", "b")})
+    pids = [wait_for(lambda: (tmp_path / name).exists() and (tmp_path / name).read_text(), 30) for name in ("a", "b")]
+    layers.send_signal(number)
+    assert layers.wait(20) != 0
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 5, "both tests have ended")
 
 
 def test_an_unknown_layer_is_refused(run):

@@ -139,8 +139,15 @@ def run_pytest_file(path, scratch):
 
 def run_pytest(name, folder, scratch):
     files = sorted(glob.glob(os.path.join(TOP, "tests", folder, "**", "test_*.py"), recursive=True))
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(2)
+    try:
         return sum(pool.map(lambda path: run_pytest_file(path, scratch), files), Count())
+    except BaseException:  # interrupted: the threads wait for processes that nobody else would end
+        pool.shutdown(wait=False, cancel_futures=True)
+        end_leftovers(name)
+        raise
+    finally:
+        pool.shutdown()
 
 
 def run_lint(name, folder, scratch):

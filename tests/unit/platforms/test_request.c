@@ -172,8 +172,7 @@ static void what_is_not_thawed(void **state)
         "{\"headers\":[],\"method\":\"BREW\",\"url\":[\"https://m.ex/\"],\"v\":1}",
         "{\"headers\":[],\"method\":\"POST\",\"url\":[\"file:///etc/passwd\"],\"v\":1}",
         "{\"headers\":[],\"method\":\"POST\",\"url\":[\"https://\",{\"hole\":\"secret\"},\".example/\"],\"v\":1}",
-        "{\"headers\":[],\"method\":\"POST\",\"url\":[\"https://m.ex/"
-        "\",{\"as\":\"percent\",\"hole\":\"other\"}],\"v\":1}",
+        "{\"headers\":[],\"method\":\"PUT\",\"url\":[\"https://m.ex/\",{\"as\":\"json\",\"hole\":\"x\"}],\"v\":1}",
         "{\"headers\":[[\"X\",[\"a\\r\\nY: b\"]]],\"method\":\"POST\",\"url\":[\"https://m.ex/\"],\"v\":1}",
         "{\"headers\":[[\"X Y\",[\"a\"]]],\"method\":\"POST\",\"url\":[\"https://m.ex/\"],\"v\":1}",
         "{\"headers\":[[\"Host\",[\"a\"]]],\"method\":\"POST\",\"url\":[\"https://m.ex/\"],\"v\":1}",

@@ -51,19 +51,10 @@ static size_t bounded(const char *text)
     return strnlen(text, ENTRY_TEXT_MAX_BYTES);
 }
 
-/* Takes over an address in its normal form, once. What is no web address is left out. */
+/* Takes over an address in its normal form. What is no web address is left out. */
 static void add_link(struct entry *entry, size_t *count, const char *url, size_t len)
 {
-    const size_t start = entry->links.len;
     if (*count >= ENTRY_LINKS_MAX || !url_normalize(url, len, &entry->links)) return;
-    const char *added = entry->links.data + start;
-    for (const char *link = html_next_link(&entry->links, NULL); link != added;
-         link = html_next_link(&entry->links, link))
-        if (strcmp(link, added) == 0) {
-            entry->links.len = start;
-            entry->links.data[start] = '\0';
-            return;
-        }
     buf_append(&entry->links, "", 1);
     ++*count;
 }

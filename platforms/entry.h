@@ -17,7 +17,7 @@
 #include "runtime/buf.h"
 #include "runtime/errbuf.h"
 
-#define ENTRY_LINKS_MAX      200               /* addresses that are looked at */
+#define ENTRY_LINKS_MAX      1000              /* addresses that are looked at */
 #define ENTRY_TEXT_MAX_BYTES ((size_t)1 << 20) /* of text or HTML; more is not looked at */
 
 struct entry_head {

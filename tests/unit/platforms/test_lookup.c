@@ -4,11 +4,10 @@
 
 #include "platforms/lookup.h"
 
-static const char reads[] =
-    "{'by_id': {'request': {'method': 'GET', 'url': '\\'https://p.test/posts/\\' + .ext_id'},"
-    "  'found': '.answer.body.post', 'gone': '.answer.status == 404 and .answer.body.error == \\'NoSuchPost\\''},"
-    " 'by_key': {'request': {'method': 'GET', 'url': '\\'https://p.test/keys/\\' + .key'},"
-    "  'found': '.answer.body[0]', 'gone': '.answer.status == 200 and .answer.body == []'}}";
+static const char reads[] = "{'by_id': {'request': {'method': 'GET', 'url': '\\'https://p.test/posts/\\' + .ext_id'},"
+                            "  'found': '.answer.body.post', 'gone': '.answer.body.error? == \\'NoSuchPost\\''},"
+                            " 'by_key': {'request': {'method': 'GET', 'url': '\\'https://p.test/keys/\\' + .key'},"
+                            "  'found': '.answer.body[0]', 'gone': '.answer.status == 200 and .answer.body == []'}}";
 
 static const struct {
     const char *name;
@@ -28,6 +27,7 @@ static const struct {
     {"found without an id", LOOKUP_BY_ID, 200, NULL, "{'post': {'url': 'https://p.test/7'}}", LOOKUP_UNSEEN, "", "", 0},
     {"the platform's own word", LOOKUP_BY_ID, 404, NULL, "{'error': 'NoSuchPost'}", LOOKUP_GONE, "", "", 0},
     {"a 404 of somebody else", LOOKUP_BY_ID, 404, "content-type: text/html", "<h1>404</h1>", LOOKUP_UNSEEN, "", "", 0},
+    {"a post in a refusal", LOOKUP_BY_ID, 404, NULL, "{'post': {'id': '7'}}", LOOKUP_UNSEEN, "", "", 0},
     {"success without the post", LOOKUP_BY_ID, 200, NULL, "{}", LOOKUP_UNSEEN, "", "", 0},
     {"a login page", LOOKUP_BY_ID, 200, "content-type: text/html", "<html>", LOOKUP_UNSEEN, "", "", 0},
     {"an error of the server", LOOKUP_BY_ID, 500, NULL, "{'error': 'NoSuchPost'}", LOOKUP_UNSEEN, "", "", 0},
@@ -70,6 +70,29 @@ static void test_answers(void **state)
             fail_msg("%s: %d \"%s\" \"%s\" %lld (%s)", cases[i].name, out.kind, out.id, out.url, (long long)out.wait_ms,
                      out.detail.text);
         if (out.kind == LOOKUP_UNSEEN && out.detail.text[0] == '\0') fail_msg("%s: does not say why", cases[i].name);
+        answer_fini(&answer);
+    }
+    json_decref(input);
+    kit_close(&kit);
+}
+
+/* A transfer that broke off after the whole body is no answer. */
+static void test_incomplete(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_open(&kit, parse(reads), NULL);
+    static const char *const bodies[] = {"{'post': {'id': '7'}}", "{'error': 'NoSuchPost'}"};
+    json_t *input = json_object();
+    for (size_t i = 0; i < COUNT(bodies); i++) {
+        struct answer answer;
+        struct transfer_facts facts;
+        struct lookup out;
+        answer_of(&answer, &facts, 200, NULL, bodies[i]);
+        facts.complete = false;
+        lookup_take_answer(kit.channel, LOOKUP_BY_ID, input, &facts, &answer, FROM, &out);
+        assert_int_equal(out.kind, LOOKUP_UNSEEN);
+        assert_string_equal(out.detail.text, "no complete answer");
         answer_fini(&answer);
     }
     json_decref(input);
@@ -120,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_incomplete),
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_not_given),
     };

@@ -294,6 +294,69 @@ static void test_floor_and_first_attempt(void **state)
     kit_close(&kit);
 }
 
+/* A complete walk proves nothing about a delivery that it could not have recognised, or that it may have seen. */
+static void test_what_is_not_absent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *marks;
+        enum delivery_event said;
+    } cases[] = {{"null", EV_UNSEEN},
+                 {"{'urls': ['no address']}", EV_UNSEEN},
+                 {"{'keys': ['shared']}", EV_UNSEEN},
+                 {"{'keys': ['shared']}", EV_UNSEEN},
+                 {"{'text': 'A text that the platform cuts somewhere'}", EV_UNSEEN},
+                 {"{'text': 'Another text that stands nowhere at all'}", EV_ABSENT}};
+    const struct turn page = {
+        "top", 200, "{'posts': [{'id': '2', 'k': ['shared']}, {'id': '1', 'k': ['x']}], 'cursor': 'a'}", NULL};
+    const struct turn end = {"a", 200, "{'posts': [], 'cursor': null}", NULL};
+    struct kit kit;
+    json_t *reads = reads_of("cursor", NULL, NULL);
+    json_object_set_new(json_object_get(reads, "listing"), "entries",
+                        json_string(".answer.body.posts | map({id, keys: .k, text: \"A text that the platf...\"})"));
+    kit_open(&kit, reads, NULL);
+    struct mark_index *index = mark_index_new(false);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        json_t *marks = parse(cases[i].marks);
+        const struct mark_wanted wanted = {marks, NULL, FROM, BY};
+        struct errbuf err;
+        size_t slot = 0;
+        assert_true(mark_index_add(index, &wanted, &slot, &err));
+        json_decref(marks);
+    }
+    struct search *search = search_new(kit.channel, index, 0);
+    assert_int_equal(take_turn(search, "not absent", &page), SEARCH_TOOK_ON);
+    assert_int_equal(take_turn(search, "not absent", &end), SEARCH_TOOK_END);
+    assert_int_equal(search_result(search)->end, SEARCH_COMPLETE);
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_int_equal(search_evidence(search, i, NULL), cases[i].said);
+    search_free(&search);
+    mark_index_free(&index);
+    kit_close(&kit);
+}
+
+/* Where the next page's address stands in a header, an answer that lost headers is no page. */
+static void test_lost_headers(void **state)
+{
+    (void)state;
+    struct buf headers;
+    buf_init(&headers, 1 << 16);
+    for (int i = 0; i <= ANSWER_HEADERS_MAX; i++)
+        buf_append_format(&headers, "x-%d: y\n", i);
+    buf_append_text(&headers, "link: <https://p.test/list?max_id=4>; rel=\"next\"");
+    const struct turn page = {"list", 200, "[{'id': '4'}]", buf_text(&headers)};
+    struct kit kit;
+    kit_open(&kit, reads_of("link", NULL, NULL), NULL);
+    struct mark_index *index = index_of_ours(false);
+    struct search *search = search_new(kit.channel, index, 0);
+    assert_int_equal(take_turn(search, "lost headers", &page), SEARCH_TOOK_AGAIN);
+    assert_int_equal(search_result(search)->pages, 0);
+    search_free(&search);
+    mark_index_free(&index);
+    kit_close(&kit);
+    buf_fini(&headers);
+}
+
 /* Whatever comes, a walk ends: within its pages, times the answers that may fail for each of them. */
 static void test_any_answers(void **state)
 {
@@ -349,9 +412,14 @@ static void test_any_answers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walks),       cmocka_unit_test(test_disturbed_walk),
-        cmocka_unit_test(test_sessions),    cmocka_unit_test(test_no_listing),
-        cmocka_unit_test(test_given_up),    cmocka_unit_test(test_floor_and_first_attempt),
+        cmocka_unit_test(test_walks),
+        cmocka_unit_test(test_disturbed_walk),
+        cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_no_listing),
+        cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_floor_and_first_attempt),
+        cmocka_unit_test(test_what_is_not_absent),
+        cmocka_unit_test(test_lost_headers),
         cmocka_unit_test(test_any_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,8 @@ static const struct {
      "#caf" E_NFC "|#caf" E_NFD "|#\xe6\x97\xa5\xe6\x9c\xac"},
     {"https://ex.test/a#part #tag", "https://ex.test/a#part", "#tag"},
     {"#a https://ex.test/#b https://ex.test/#c #d", "https://ex.test/#b|https://ex.test/#c", "#a|#d"},
-    {"##x #y#z", "", "#y"},
+    {"##x #y#z &#x27;", "", "#y"},
+    {"https://ex.test/?q=#c #d", "https://ex.test/?q=#c", "#d"},
 };
 
 static void test_spans(void **state)

@@ -114,6 +114,9 @@ static void test_leaves_the_buffer_alone(void **state)
     assert_string_equal(buf_text(&out), "kept");
     assert_true(url_normalize("https://ex.test/..", 18, &out));
     assert_string_equal(buf_text(&out), "kepthttps://ex.test/");
+    buf_clear(&out);
+    assert_true(url_normalize("https://ex.test/%41", 18, &out)); /* len is the end, no NUL is needed */
+    assert_string_equal(buf_text(&out), "https://ex.test/%254");
     buf_fini(&out);
 }
 

@@ -19,7 +19,7 @@
 
 #define PROGRAM_TEXT_MAX_BYTES ((size_t)1 << 20)
 #define VALUE_COST_BYTES       16
-#define EXACT_INTEGER_MAX      9007199254740992.0 /* 2^53: above it a double skips integers */
+#define EXACT_INTEGER_MAX      INT64_C(9007199254740992) /* 2^53: above it a double skips integers */
 
 struct program {
     jq_state *jq;
@@ -259,7 +259,7 @@ static bool budget_take(struct budget *budget, size_t bytes)
 
 static jv integer_to_jv(json_int_t value)
 {
-    if ((double)value >= -EXACT_INTEGER_MAX && (double)value <= EXACT_INTEGER_MAX) return jv_number((double)value);
+    if (value >= -EXACT_INTEGER_MAX && value <= EXACT_INTEGER_MAX) return jv_number((double)value);
     /* Beyond 2^53 there are integers that a double holds, but nobody can tell them from their neighbours. */
     char digits[32];
     snprintf(digits, sizeof(digits), "%" JSON_INTEGER_FORMAT, value);
@@ -324,7 +324,7 @@ static json_t *number_from_jv(double number)
 {
     if (isnan(number)) return json_null(); /* as jq prints it */
     if (isinf(number)) return NULL;
-    if (floor(number) == number && fabs(number) <= EXACT_INTEGER_MAX) return json_integer((json_int_t)number);
+    if (floor(number) == number && fabs(number) <= (double)EXACT_INTEGER_MAX) return json_integer((json_int_t)number);
     return json_real(number);
 }
 

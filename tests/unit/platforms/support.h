@@ -27,7 +27,7 @@ static inline json_t *json_of(const char *text)
     for (char *at = copy; *at; at++)
         if (*at == '\'') *at = '"';
     json_error_t error;
-    json_t *json = json_loads(copy, JSON_DECODE_ANY, &error);
+    json_t *json = json_loads(copy, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     if (!json) fail_msg("%s in %s", error.text, copy);
     free(copy);
     return json;

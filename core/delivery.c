@@ -86,11 +86,10 @@ struct delivery_decision decide_published(const struct situation *s, enum delive
     d.duplicate =
         s->in->two_found || (has_id(r->ext_id) && has_id(s->in->ext_id) && strcmp(s->in->ext_id, r->ext_id) != 0);
     d.waived = false;
-    /* Under a key, the attempts in doubt and this success are one post; so are a post that was read and the only attempt
-     * in doubt. Otherwise another attempt may have made a second post: it stays named. */
+    /* Under a key, the attempts in doubt and this success are one post; so are a post that was read and the only
+     * attempt in doubt. Otherwise another attempt may have made a second post: it stays named. */
     doubt_remove(&d.doubt, s->in->attempt, s->in->token);
-    if (s->policy->key_window_ms != 0 || (d.doubt.count == 1 && s->in->event != EV_COMMITTED))
-        d.doubt.count = 0;
+    if (s->policy->key_window_ms != 0 || (d.doubt.count == 1 && s->in->event != EV_COMMITTED)) d.doubt.count = 0;
     return d;
 }
 
@@ -123,9 +122,7 @@ bool delivery_replay_allowed(const struct delivery_row *row, const struct delive
            last_commit_ms <= row->first_send_ms + policy->key_window_ms;
 }
 
-/* ---- producers
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- producers ---- */
 
 static struct delivery_decision step_submit(const struct situation *s)
 {
@@ -140,8 +137,7 @@ static struct delivery_decision step_submit(const struct situation *s)
     return d;
 }
 
-/* ---- claims: what can be said from the row alone; pace, blocks and the epoch are added where those facts are, in
- * claim.lua ---------- */
+/* ---- claims: what can be said from the row alone; pace and epoch are added in claim.lua ---- */
 
 static struct delivery_decision held_or_doubted(const struct situation *s, enum delivery_reason held,
                                                 enum delivery_reason in_doubt)
@@ -197,8 +193,7 @@ static struct delivery_decision step_lease_gone(const struct situation *s)
     return d;
 }
 
-/* ---- reports of an attempt
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- reports of an attempt ---- */
 
 static struct delivery_decision report_committed(const struct situation *s, enum delivery_standing standing)
 {
@@ -267,36 +262,43 @@ static enum delivery_reason word_in_doubt(enum delivery_event e)
     return e == EV_REFUSED ? RS_REFUSED_IN_DOUBT : RS_NOT_SENT_IN_DOUBT;
 }
 
-static struct delivery_decision report_negative(const struct situation *s, enum delivery_standing standing)
+/* A report can end the delivery's state only if it is of the newest attempt, and nobody has decided otherwise
+ * meanwhile. */
+static bool decides_the_row(const struct situation *s)
 {
     const struct delivery_row *r = s->row;
+    bool newest = s->in->attempt == r->attempt && strcmp(s->in->token, r->token) == 0;
+    bool open = r->state == DS_CLAIMED || r->state == DS_UNCERTAIN || r->reason == RS_NO_EVIDENCE;
+    return r->state == DS_NONE || (newest && open);
+}
+
+static bool tells_nothing_new(const struct delivery_row *r, enum delivery_standing standing)
+{
+    bool forgotten = standing == STANDING_FORGOTTEN && r->state != DS_NONE;
+    return standing == STANDING_CLOSED || forgotten || has_id(r->ext_id);
+}
+
+static struct delivery_decision report_negative(const struct situation *s, enum delivery_standing standing)
+{
     enum delivery_event e = s->in->event;
-    if (standing == STANDING_CLOSED || (standing == STANDING_FORGOTTEN && r->state != DS_NONE) || has_id(r->ext_id))
-        return decide_keep(s, VERDICT_ALREADY);
+    if (tells_nothing_new(s->row, standing)) return decide_keep(s, VERDICT_ALREADY);
 
     struct delivery_decision d = decide_keep(s, VERDICT_CHANGE);
     doubt_remove(&d.doubt, s->in->attempt, s->in->token);
-    bool newest = r->state == DS_NONE || (s->in->attempt == r->attempt && strcmp(s->in->token, r->token) == 0);
-    bool open =
-        r->state == DS_CLAIMED || r->state == DS_UNCERTAIN || r->state == DS_NONE || r->reason == RS_NO_EVIDENCE;
-    if (!newest || !open) { /* only the doubt is less; emptied, the next look hands the row back */
-        if (r->state == DS_UNCERTAIN && d.doubt.count == 0) d.place = PLACE_WALK;
+    if (!decides_the_row(s)) { /* only the doubt is less; emptied, the next look hands the row back */
+        if (d.state == DS_UNCERTAIN && d.doubt.count == 0) d.place = PLACE_WALK;
         return d;
     }
     if (e != EV_REFUSED && e != EV_NOT_COMMITTED && d.tries > 0)
         d.tries--; /* attempts count write requests that a platform executed or refused */
     d.pause_channel = e == EV_CREDENTIAL;
     d.block_until_ms = e == EV_WAIT ? s->in->until_ms : 0;
-    if (d.doubt.count > 0) {
-        decide_uncertain(&d, word_in_doubt(e), 0);
-        return d;
-    }
-    return not_committed(s, d);
+    if (d.doubt.count == 0) return not_committed(s, d);
+    decide_uncertain(&d, word_in_doubt(e), 0);
+    return d;
 }
 
-/* ---- operators
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- operators ---- */
 
 static struct delivery_decision step_retry(const struct situation *s)
 {
@@ -334,9 +336,7 @@ static struct delivery_decision step_cancel(const struct situation *s)
     return d;
 }
 
-/* ---- the table
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 struct delivery_decision delivery_step(const struct delivery_row *row, const struct delivery_input *in,
                                        const struct delivery_policy *policy, int64_t now_ms)

@@ -20,7 +20,7 @@
 #include "runtime/errbuf.h"
 
 struct channel {
-    char name[IDENTITY_CHANNEL_BYTES]; /* "mastodon/brand" */
+    char name[IDENTITY_CHANNEL_BYTES]; /* "site/brand" */
     const char *account;               /* behind the slash */
     struct descriptor *descriptor;
     enum descriptor_tier tier; /* the descriptor's, or key where a setting states the key window */

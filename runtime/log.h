@@ -2,7 +2,7 @@
 /*
  * log: one line per event, on stderr.
  *
- *   2026-11-29T21:00:00.123Z level=warn event=delivery.uncertain delivery=mastodon/brand/x why="no answer"
+ *   2026-11-29T21:00:00.123Z level=warn event=delivery.uncertain delivery=site/brand/x why="no answer"
  *
  * An event has a name and typed fields; there is no format string, so no text of a user, platform or file can become
  * one. Values are escaped (quotes, control characters, bytes that are not UTF-8) and cut at LOG_VALUE_MAX_BYTES, so an

@@ -28,7 +28,8 @@ def check_licence(top):
 def check_platform_names(top):
     """A platform is a descriptor; C that knows one by name would be a second place that describes it."""
     folder = "platforms/descriptors"
-    names = [os.path.basename(path)[:-len(".json")] for path in files(top, ".json", under=folder)]
+    names = [os.path.basename(path)[:-len(".json")] for path in files(top, ".json", under=folder)
+             if os.path.dirname(path) == folder]
     names = [name for name in names if name not in PLATFORM_NAMES_ALLOWED]
     if not names:
         return

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -28,7 +29,7 @@ static struct delivery_row apply(const struct golden_line *line)
     r.missed_at_ms = d->missed_at_ms;
     r.waived = d->waived;
     if (line->input->in.ext_id != NULL && r.ext_id[0] == '\0' && (d->state == DS_PUBLISHED || d->reason == RS_VERIFY))
-        strcpy(r.ext_id, line->input->in.ext_id);
+        snprintf(r.ext_id, sizeof r.ext_id, "%s", line->input->in.ext_id);
     return r;
 }
 

@@ -71,7 +71,7 @@ static int64_t limit_of(const struct channel *channel, const struct descriptor_i
     return max >= 1 && max <= 1e9 ? (int64_t)max : 0;
 }
 
-static enum request_result check_limit(struct channel *channel, size_t i, const json_t *input, struct errbuf *err)
+static enum render_result check_limit(struct channel *channel, size_t i, const json_t *input, struct errbuf *err)
 {
     static const char *const units[] = {
         [TEXT_GRAPHEMES] = "graphemes", [TEXT_CODE_POINTS] = "code points", [TEXT_BYTES] = "bytes"};
@@ -79,39 +79,39 @@ static enum request_result check_limit(struct channel *channel, size_t i, const 
     const struct descriptor_item_limit *limit = &descriptor->item_limits[i];
     int64_t max = limit_of(channel, limit);
     json_t *what = NULL;
-    enum request_result result = REQUEST_OK;
-    if (max <= 0) return REQUEST_OK;
-    if (!descriptor_run(descriptor, DESCRIPTOR_WRITE, limit->what_part, input, &what, err)) return REQUEST_BROKEN;
+    enum render_result result = RENDER_OK;
+    if (max <= 0) return RENDER_OK;
+    if (!descriptor_run(descriptor, DESCRIPTOR_WRITE, limit->what_part, input, &what, err)) return RENDER_BROKEN;
     if (json_is_string(what)) {
         size_t count =
             text_count(json_string_value(what), json_string_length(what), limit->unit, (size_t)limit->url_counts);
         if (count > (size_t)max) {
             errbuf_set(err, "%s has %zu %s, the channel takes %lld", measured(descriptor, i), count, units[limit->unit],
                        (long long)max);
-            result = REQUEST_REFUSED;
+            result = RENDER_UNFIT;
         }
     } else if (!json_is_null(what)) {
         errbuf_set(err, "%s: $.%s: must give a string or null", descriptor->file, limit->what_part);
-        result = REQUEST_BROKEN;
+        result = RENDER_BROKEN;
     }
     json_decref(what);
     return result;
 }
 
-static enum request_result add_text(struct channel *channel, json_t *input, struct errbuf *err)
+static enum render_result add_text(struct channel *channel, json_t *input, struct errbuf *err)
 {
     char *text = NULL;
-    if (!channel_text(channel, DESCRIPTOR_WRITE, input, &text, err)) return REQUEST_BROKEN;
+    if (!channel_text(channel, DESCRIPTOR_WRITE, input, &text, err)) return RENDER_BROKEN;
     if (text) {
         put(input, "text", json_string(text));
         put(input, "text_facts", text_facts_json(text));
     }
     free(text);
-    return REQUEST_OK;
+    return RENDER_OK;
 }
 
-enum request_result request_input(struct channel *channel, const json_t *content, const struct request_row *row,
-                                  json_t **input, struct errbuf *err)
+enum render_result request_input(struct channel *channel, const json_t *content, const struct request_row *row,
+                                 json_t **input, struct errbuf *err)
 {
     const struct descriptor *descriptor = channel->descriptor;
     struct channel_facts facts = {.item = content,
@@ -121,24 +121,24 @@ enum request_result request_input(struct channel *channel, const json_t *content
                                   .dated_ms = row->dated_ms,
                                   .replay = row->replay};
     *input = NULL;
-    if (!has_what_it_needs(descriptor, content, err)) return REQUEST_REFUSED;
+    if (!has_what_it_needs(descriptor, content, err)) return RENDER_UNFIT;
     json_t *made = channel_input(channel, &facts);
     put(made, "prepared", json_object());
-    enum request_result result = add_text(channel, made, err);
-    for (size_t i = 0; result == REQUEST_OK && i < descriptor->item_limit_count; i++)
+    enum render_result result = add_text(channel, made, err);
+    for (size_t i = 0; result == RENDER_OK && i < descriptor->item_limit_count; i++)
         result = check_limit(channel, i, made, err);
-    if (result == REQUEST_OK)
+    if (result == RENDER_OK)
         *input = made;
     else
         json_decref(made);
     return result;
 }
 
-enum request_result request_check(struct channel *channel, const json_t *content, struct errbuf *err)
+enum render_result request_check(struct channel *channel, const json_t *content, struct errbuf *err)
 {
     const struct request_row no_row = {0};
     json_t *input;
-    enum request_result result = request_input(channel, content, &no_row, &input, err);
+    enum render_result result = request_input(channel, content, &no_row, &input, err);
     json_decref(input);
     return result;
 }

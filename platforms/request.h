@@ -36,21 +36,21 @@ struct request_row {
     bool replay;      /* an earlier attempt is in doubt */
 };
 
-enum request_result {
-    REQUEST_OK,
-    REQUEST_REFUSED, /* the item does not fit the channel; err says why, for whoever wrote it */
-    REQUEST_BROKEN,  /* a program of the descriptor or of the channel fails over it; err names file and path */
+enum render_result {
+    RENDER_OK,
+    RENDER_UNFIT,  /* the item does not fit the channel; err says why, for whoever wrote it */
+    RENDER_BROKEN, /* a program of the descriptor or of the channel fails over it; err names file and path */
 };
 
 /*
  * Checks the item and makes what the channel's programs see of the delivery: {item, text, text_facts, settings, ..,
  * prepared}. content: the item as merged for the channel. The caller owns *input.
  */
-MUSTCHECK enum request_result request_input(struct channel *channel, const json_t *content,
-                                            const struct request_row *row, json_t **input, struct errbuf *err);
+MUSTCHECK enum render_result request_input(struct channel *channel, const json_t *content,
+                                           const struct request_row *row, json_t **input, struct errbuf *err);
 
 /* The checks of request_input() alone: would this item be taken? */
-MUSTCHECK enum request_result request_check(struct channel *channel, const json_t *content, struct errbuf *err);
+MUSTCHECK enum render_result request_check(struct channel *channel, const json_t *content, struct errbuf *err);
 
 /* Renders the write request of an input, for form_fini(). */
 MUSTCHECK bool request_render(struct channel *channel, const json_t *input, struct form *form, struct errbuf *err);

@@ -54,42 +54,42 @@ static void what_is_refused(void **state)
     (void)state;
     static const struct {
         const char *item;
-        enum request_result result;
+        enum render_result result;
         const char *words;
     } cases[] = {
-        {"{\"id\":\"1\",\"url\":\"https://b.example/1\",\"content_text\":\"short\"}", REQUEST_OK, ""},
-        {"{\"id\":\"1\",\"url\":\"https://b.example/1\",\"title\":\"short\"}", REQUEST_OK, ""},
-        {"{\"id\":\"1\",\"url\":\"https://b.example/1\"}", REQUEST_REFUSED,
+        {"{\"id\":\"1\",\"url\":\"https://b.example/1\",\"content_text\":\"short\"}", RENDER_OK, ""},
+        {"{\"id\":\"1\",\"url\":\"https://b.example/1\",\"title\":\"short\"}", RENDER_OK, ""},
+        {"{\"id\":\"1\",\"url\":\"https://b.example/1\"}", RENDER_UNFIT,
          "the item has no content_text or title, which Answers with an id needs"},
-        {"{\"id\":\"1\",\"url\":\"https://b.example/1\",\"title\":\"\",\"content_text\":null}", REQUEST_REFUSED,
+        {"{\"id\":\"1\",\"url\":\"https://b.example/1\",\"title\":\"\",\"content_text\":null}", RENDER_UNFIT,
          "the item has no content_text or title, which Answers with an id needs"},
-        {"{\"id\":\"1\",\"title\":\"x\"}", REQUEST_REFUSED, "the item has no url, which Answers with an id needs"},
+        {"{\"id\":\"1\",\"title\":\"x\"}", RENDER_UNFIT, "the item has no url, which Answers with an id needs"},
         /* a link counts 23, whatever its length; with the space between there is room for 16 */
         {"{\"url\":\"https://b.example/a/very/long/path/that/goes/on/and/on/for/"
          "ever\",\"content_text\":\"1234567890123456\"}",
-         REQUEST_OK, ""},
-        {"{\"url\":\"https://b.example/1\",\"content_text\":\"12345678901234567\"}", REQUEST_REFUSED,
+         RENDER_OK, ""},
+        {"{\"url\":\"https://b.example/1\",\"content_text\":\"12345678901234567\"}", RENDER_UNFIT,
          "text has 41 graphemes, the channel takes 40"},
         {"{\"url\":\"https://b.example/1\",\"content_text\":\"" TEN FAMILY FAMILY FAMILY FAMILY FAMILY FAMILY "\"}",
-         REQUEST_OK, ""},
+         RENDER_OK, ""},
         {"{\"url\":\"https://b.example/1\",\"content_text\":\"" TEN FAMILY FAMILY FAMILY FAMILY FAMILY FAMILY FAMILY
          "\"}",
-         REQUEST_REFUSED, "text has 41 graphemes, the channel takes 40"},
+         RENDER_UNFIT, "text has 41 graphemes, the channel takes 40"},
         {"{\"url\":\"https://b.example/"
          "1\",\"content_text\":\"x\",\"title\":"
          "\"\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\"}",
-         REQUEST_OK, ""},
+         RENDER_OK, ""},
         {"{\"url\":\"https://b.example/"
          "1\",\"content_text\":\"x\",\"title\":"
          "\"\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\"}",
-         REQUEST_REFUSED, "title has 22 bytes, the channel takes 20"},
-        {"{\"url\":\"https://b.example/1\",\"content_text\":\"x\",\"title\":7}", REQUEST_BROKEN, NULL},
-        {"{\"url\":\"https://b.example/1\",\"content_text\":7}", REQUEST_BROKEN, NULL},
+         RENDER_UNFIT, "title has 22 bytes, the channel takes 20"},
+        {"{\"url\":\"https://b.example/1\",\"content_text\":\"x\",\"title\":7}", RENDER_BROKEN, NULL},
+        {"{\"url\":\"https://b.example/1\",\"content_text\":7}", RENDER_BROKEN, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct errbuf err = {{0}};
         json_t *item = parse(cases[i].item);
-        enum request_result result = request_check(&channel, item, &err);
+        enum render_result result = request_check(&channel, item, &err);
         if (result != cases[i].result) print_error("case %zu: %s\n", i, err.text);
         assert_int_equal(result, cases[i].result);
         if (cases[i].words)
@@ -105,7 +105,7 @@ static json_t *input_of(const char *content)
     struct errbuf err = {{0}};
     struct request_row row = {.key = "lf-1-abc", .generation = 2, .approved_at_ms = 1795980673000};
     json_t *input = NULL, *item = parse(content);
-    if (request_input(&channel, item, &row, &input, &err) != REQUEST_OK) fail_msg("%s", err.text);
+    if (request_input(&channel, item, &row, &input, &err) != RENDER_OK) fail_msg("%s", err.text);
     json_decref(item);
     return input;
 }

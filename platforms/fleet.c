@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#include "platforms/fleet.h"
+
+#include <string.h>
+
+/* What holds for a channel that nobody has described: nothing is taken for granted. Times are a descriptor's defaults.
+ */
+static struct delivery_policy defaults_of(const struct config *config)
+{
+    return (struct delivery_policy){
+        .hold_absent = config->delivery_on_absent == CONFIG_ON_ABSENT_HOLD,
+        .lease_ms = 60000,
+        .late_commit_ms = 30000,
+        .margin_ms = 10000,
+        .clean_misses = 2,
+        .max_attempts = (int)config->delivery_max_attempts,
+        .backoff_base_ms = config->delivery_backoff_base_ms,
+        .backoff_cap_ms = config->delivery_backoff_cap_ms,
+        .give_up_after_ms = config->delivery_give_up_after_ms,
+        .max_age_ms = config->delivery_max_age_ms,
+    };
+}
+
+bool fleet_load(const struct config *config, struct fleet *out, struct errbuf *err)
+{
+    memset(out, 0, sizeof *out);
+    out->defaults = defaults_of(config);
+    out->descriptors = descriptor_set_new((const char *const *)config->descriptor_dirs, config->descriptor_dir_count);
+    if (!channel_set_load(config->channels, config->path, out->descriptors, &out->defaults, &out->channels, err)) {
+        fleet_fini(out);
+        return false;
+    }
+    for (size_t i = 0; i < channel_set_count(out->channels); i++) {
+        int64_t window_ms = channel_set_at(out->channels, i)->policy.key_window_ms;
+        if (window_ms > out->longest_window_ms) out->longest_window_ms = window_ms;
+    }
+    return true;
+}
+
+void fleet_fini(struct fleet *fleet)
+{
+    channel_set_free(&fleet->channels);
+    descriptor_set_free(&fleet->descriptors);
+}

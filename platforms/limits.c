@@ -20,23 +20,6 @@
 /* A wait beyond this is a mistake of somebody's, not a wish. */
 #define ABSURD_MS (366 * MS_PER_DAY)
 
-static const char *const form_names[] = {
-#define X(symbol, name) name,
-    LIMITS_FORMS(X)
-#undef X
-};
-
-bool limits_form_parse(const char *name, enum limits_form *out)
-{
-    for (int i = 0; i < LIMITS_FORM_COUNT; i++) {
-        if (strcmp(name, form_names[i]) == 0) {
-            *out = (enum limits_form)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';

@@ -45,9 +45,6 @@ enum limits_form {
         LIMITS_FORM_COUNT
 };
 
-/* The form of a name; false for a name that is none. */
-bool limits_form_parse(const char *name, enum limits_form *out);
-
 /* How long to wait, in ms, or 0. now_ms: Unix time of the answer. value may be NULL. */
 int64_t limits_wait_ms(enum limits_form form, const char *value, int64_t now_ms);
 

@@ -391,7 +391,7 @@ void verdict_prelude(struct channel *channel, enum verdict_prelude prelude, cons
     int status = facts->status;
     begin(&v, channel, facts, answer, context, out);
     if (!facts->reached || (!facts->complete && !facts->body_cut)) {
-        decide(&v, EV_NOT_SENT, RS_NONE);
+        decide(&v, step && facts->reached ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);
     } else if (step && session_is_over(&v)) {
         out->session_expired = true;
         decide(&v, EV_CREDENTIAL, RS_NONE);

@@ -42,6 +42,11 @@ static void preludes(void **state)
         assert_int_equal(out.session_expired, answer.status == 401);
         facts.complete = false;
         verdict_prelude(&channel, VERDICT_STEP, &facts, &answer, &context, &out);
+        assert_int_equal(out.kind, EV_NOT_COMMITTED);
+        verdict_prelude(&channel, VERDICT_LOGIN, &facts, &answer, &context, &out);
+        assert_int_equal(out.kind, EV_NOT_SENT);
+        facts.reached = false;
+        verdict_prelude(&channel, VERDICT_STEP, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, EV_NOT_SENT);
         answer_fini(&answer);
     }

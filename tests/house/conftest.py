@@ -10,12 +10,13 @@ GOOD = {
         + "\nRead [the contract](docs/contract.md#one-thing).\n",
     "docs/contract.md": "# Contract\n\n## One thing\n\nBack to [the start](../README.md).\n",
     "keys/keys.h": LICENCE + "#include <stdint.h>\n",
-    "core/core.c": LICENCE + '#include <string.h>\n#include "keys/keys.h"\n/* system() stays a word here */\n'
+    "core/core.c": LICENCE + '#include <string.h>\n#include "keys/keys.h"\n/* system() stays a word here, and core is no platform */\n'
                              'const char *core_words(void) { return "atoi(x)"; }\n',
     "core/core.h": LICENCE,
     "ledger/link.c": LICENCE + '#include <hiredis/hiredis.h>\n#include "core/core.h"\n#include "runtime/log.h"\n',
     "platforms/transfer.c": LICENCE + '#include <curl/curl.h>\n#include "runtime/log.h"\n#include "core/core.h"\n',
     "platforms/descriptors/birdsite.json": '{"platform": "birdsite"}\n',
+    "platforms/descriptors/fixtures/birdsite/core.json": "{}\n",
     "platforms/descriptors/webhook.json": '{"platform": "webhook"}\n',
     "runtime/log.h": LICENCE + "#include <time.h>\n",
     "worker/send.c": LICENCE + '#include "platforms/request.h"\n#include "ledger/link.h"\n'

@@ -403,7 +403,7 @@ static void look_for_cut_text(struct mark_index *index, const struct entry *entr
 {
     const char *text = buf_text(&entry->normal);
     size_t len = entry->normal.len;
-    if (len >= 3 && (memcmp(text + len - 3, ellipsis, 3) == 0 || memcmp(text + len - 3, "...", 3) == 0)) len -= 3;
+    if (len >= 3 && memcmp(text + len - 3, "...", 3) == 0) len -= 3;
     while (len > 0 && text[len - 1] == ' ')
         len--;
     if (len >= NEAR_MIN_BYTES) mark_near(index, &index->texts, text, len, entry->head.at_ms);

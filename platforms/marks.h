@@ -26,7 +26,6 @@
 #include "runtime/errbuf.h"
 
 #define MARKS_PER_DELIVERY_MAX 64     /* keys and addresses each; a descriptor that gives more is wrong */
-#define MARKS_LINKS_MAX        200    /* addresses of one entry that are looked at */
 #define MARKS_WINDOW_MS        600000 /* how far a platform's clock may be off: text, and times that the server sets */
 
 enum mark_kind { MARK_NONE, MARK_TEXT, MARK_URL, MARK_KEY, MARK_ID }; /* in order of strength */

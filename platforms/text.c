@@ -228,20 +228,32 @@ static bool is_invisible(utf8proc_int32_t code)
     return code == 0xad || code == 0x200b || code == 0x2060 || code == 0xfeff;
 }
 
-/* Folds white space; every character that stays is written as UTF-8. */
+/* The plain form of what platforms set in type by themselves ("smart" quotes, dashes, dots); NULL for all else. */
+static const char *plain_form(utf8proc_int32_t code)
+{
+    if (code >= 0x2018 && code <= 0x201b) return "'";
+    if (code >= 0x201c && code <= 0x201f) return "\"";
+    if (code == '-' || (code >= 0x2010 && code <= 0x2015)) return "-";
+    return code == 0x2026 ? "..." : NULL;
+}
+
+/* Folds white space and typography; every character that stays is written as UTF-8. A row of dashes is one. */
 static void fold(const char *text, size_t len, struct buf *out)
 {
     bool space = false;
     for (size_t at = 0, bytes = 0; at < len; at += bytes) {
         const utf8proc_int32_t code = character(text, len, at, &bytes);
+        const char *plain = plain_form(code);
         if (is_white(code)) {
             space = true;
         } else if (!is_invisible(code)) {
             if (space && out->len > 0) buf_append(out, " ", 1);
             space = false;
             utf8proc_uint8_t utf8[4];
-            const utf8proc_ssize_t n = utf8proc_encode_char(code, utf8);
-            buf_append(out, utf8, (size_t)n);
+            if (plain == NULL)
+                buf_append(out, utf8, (size_t)utf8proc_encode_char(code, utf8));
+            else if (plain[0] != '-' || out->len == 0 || out->data[out->len - 1] != '-')
+                buf_append_text(out, plain);
         }
     }
 }

@@ -50,7 +50,8 @@ json_t *text_facts_json(const char *text);
 
 /*
  * Appends the form in which texts are compared: NFC, every run of white space (line ends included) one space, none at
- * either end, zero-width spaces, soft hyphens and byte order marks left out, bytes that are not UTF-8 as U+FFFD.
+ * either end; typographic quotes, dashes and dots as ASCII, a row of dashes as one (platforms set type by themselves);
+ * zero-width spaces, soft hyphens and byte order marks left out; bytes that are not UTF-8 as U+FFFD.
  */
 void text_normalize(const char *text, size_t len, struct buf *out);
 

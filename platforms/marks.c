@@ -240,6 +240,7 @@ bool mark_index_add(struct mark_index *index, const struct mark_wanted *wanted, 
         index->candidates = xrealloc_array(index->candidates, index->capacity, sizeof *index->candidates);
     }
     *slot = index->count++;
+    index->sorted = false;
     struct delivery *delivery = &index->deliveries[*slot];
     memset(delivery, 0, sizeof *delivery);
     delivery->from_ms = wanted->attempt_from_ms;

@@ -32,7 +32,7 @@ def test_a_long_file_is_found(tree, expect, path):
 
 
 @pytest.mark.parametrize("path, text", [
-    ("core/a.c", "/*{}*/\n"), ("deploy/a.py", "#   {}\n"), ("ledger/a.lua", "--  {}\n"),
+    ("core/a.c", "/*{}*/\n"), ("deploy/a.py", "#   {}\n"),
 ])
 def test_a_wide_line_is_found(tree, expect, path, text):
     tree.write(path, "\n" + text.format("x" * 116))

@@ -32,7 +32,7 @@ def check_files(top):
         if lines >= FILE_LINES_MAX:
             yield Finding(path, lines, f"{lines} lines; a file has fewer than {FILE_LINES_MAX}")
         for number, line in enumerate(text.splitlines(), 1):
-            if len(line) > LINE_COLUMNS_MAX and not is_test(path):
+            if len(line) > LINE_COLUMNS_MAX and path.endswith((".c", ".h", ".py")) and not is_test(path):
                 yield Finding(path, number, f"{len(line)} columns; a line has at most {LINE_COLUMNS_MAX}")
 
 

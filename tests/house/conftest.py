@@ -7,7 +7,7 @@ GOOD = {
     "README.md": "# Small\n\n| folder | what |\n|---|---|\n" + "".join(
         f"| `{name}/` | a part |\n" for name in
         ("cli", "core", "docs", "keys", "ledger", "platforms", "reconciler", "runtime", "tests", "worker"))
-        + "\nRead [the contract](docs/contract.md#one-thing).\n",
+        + "\n```\ntests/run\ncli/x --help\n```\n\nRead [the contract](docs/contract.md#one-thing).\n",
     "docs/contract.md": "# Contract\n\n## One thing\n\nBack to [the start](../README.md).\n",
     "keys/keys.h": LICENCE + "#include <stdint.h>\n",
     "core/core.c": LICENCE + '#include <string.h>\n#include "keys/keys.h"\n/* system() stays a word here, and core is no platform */\n'

@@ -15,14 +15,14 @@ def check(top):
 
 
 def check_map(top):
-    """A line of the map starts (after table, list or quote signs) with the folder's name and a slash."""
+    """A line of the map starts (after table, list or quote signs) with the folder's name and a slash; a path goes on after it."""
     if not os.path.exists(os.path.join(top, "README.md")):
         return
     text = read(top, "README.md")
     for name in sorted(os.listdir(top)):
         if not os.path.isdir(os.path.join(top, name)) or name.startswith(".") or name in SKIPPED:
             continue
-        lines = re.findall(rf"^[\s|>*+`\[-]*{re.escape(name)}/", text, re.M)
+        lines = re.findall(rf"^[\s|>*+`\[-]*{re.escape(name)}/(?![\w.*])", text, re.M)
         if len(lines) != 1:
             yield Finding("README.md", 1, f"the map has {len(lines)} lines for {name}/; each folder has one")
 

@@ -52,6 +52,14 @@ static inline void assert_json_equal(const json_t *got, const json_t *expected, 
     fail();
 }
 
+/* The bytes of a secret of the test's own, as text. */
+static inline const char *secret_text(const struct secret *secret)
+{
+    size_t len;
+    assert_non_null(secret);
+    return secret_bytes(secret, &len);
+}
+
 static inline void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part)) fail_msg("\"%s\" has no \"%s\"", text, part);

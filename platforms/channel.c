@@ -10,7 +10,6 @@
 #include "runtime/die.h"
 
 struct channel_set {
-    char *file; /* for errors */
     struct channel **items;
     size_t count;
 };
@@ -28,7 +27,6 @@ bool channel_set_load(const json_t *channels, const char *config_path, struct de
     *out = NULL;
     if (!json_is_object(channels)) return errbuf_set(err, "%s: $.channels: must be an object", file);
     struct channel_set *set = xcalloc(1, sizeof(*set));
-    set->file = xstrdup(file);
     set->items = xcalloc(json_object_size(channels), sizeof(struct channel *));
     const char *name;
     json_t *object;
@@ -52,7 +50,6 @@ void channel_set_free(struct channel_set **set)
     for (size_t i = 0; i < (*set)->count; i++)
         channel_free(&(*set)->items[i]);
     free((*set)->items);
-    free((*set)->file);
     free(*set);
     *set = NULL;
 }

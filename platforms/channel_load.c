@@ -58,15 +58,23 @@ static const struct shape_member times_members[] = {
 static const struct shape times = {sizeof(struct channel_config), times_members,
                                    sizeof(times_members) / sizeof(*times_members)};
 
-static struct shape_member channel_members[] = {
+static const struct shape_member channel_members[] = {
     {.name = "platform",
      .kind = SHAPE_TEXT,
      .offset = AT(platform),
      .required = true,
      .todo = "write the platform's name"},
     {.name = "settings", .kind = SHAPE_VALUE, .offset = AT(settings)},
-    {.name = "credential", .kind = SHAPE_OBJECT, .offset = AT(credential), .given_offset = AT(has_credential)},
-    {.name = "credentials", .kind = SHAPE_MAP, .offset = AT(credentials), .count_offset = AT(credential_count)},
+    {.name = "credential",
+     .kind = SHAPE_OBJECT,
+     .offset = AT(credential),
+     .shape = &credential_shape,
+     .given_offset = AT(has_credential)},
+    {.name = "credentials",
+     .kind = SHAPE_MAP,
+     .offset = AT(credentials),
+     .shape = &credential_shape,
+     .count_offset = AT(credential_count)},
     {.name = "text", .kind = SHAPE_TEXT, .offset = AT(text)},
     {.name = "pace", .kind = SHAPE_OBJECT, .shape = &pace},
     INTEGER("max_age_ms", max_age_ms, 0, YEAR_MS),
@@ -81,8 +89,6 @@ static const struct shape channel_all = {sizeof(struct channel_config), channel_
 
 const struct shape *channel_shape(void)
 {
-    for (size_t i = 0; i < channel_all.count; i++)
-        if (strncmp(channel_members[i].name, "credential", 10) == 0) channel_members[i].shape = credential_shape();
     return &channel_all;
 }
 

@@ -12,12 +12,7 @@ static const struct shape_member members[] = {
     {.name = "env", .kind = SHAPE_TEXT, .offset = offsetof(struct credential_source, env)},
     {.name = "file", .kind = SHAPE_TEXT, .offset = offsetof(struct credential_source, file)},
 };
-static const struct shape shape = {sizeof(struct credential_source), members, sizeof(members) / sizeof(*members)};
-
-const struct shape *credential_shape(void)
-{
-    return &shape;
-}
+const struct shape credential_shape = {sizeof(struct credential_source), members, sizeof(members) / sizeof(*members)};
 
 /* False also where there is nothing: an empty credential would be sent as one. */
 static bool read_secret(const struct credential *credential, struct secret **secret, struct errbuf *err)

@@ -38,7 +38,7 @@ struct credential_source {
 };
 
 /* The shape of {"env": ..} or {"file": ..}. */
-const struct shape *credential_shape(void);
+extern const struct shape credential_shape;
 
 /* Read them all. Files are seen from the folder of config_path (NULL: as they are). path: JSON path of the channel, for
  * errors. */

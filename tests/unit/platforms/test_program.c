@@ -99,7 +99,7 @@ static void test_exactly_one_result(void **state)
     expect_error("empty", "{}", "gave no result");
     expect_error("1, 2", "{}", "gave more than one result");
     expect_error("1, error(\"late\")", "{}", "late");
-    expect_error("error(null)", "{}", "gave no result");
+    expect_error("error(null)", "{}", ""); /* nothing in jq 1.6, an error in 1.7 */
     expect_error("error({code: 7})", "{}", "{\"code\":7}");
     expect_error("infinite", "{}", "infinite number");
     expect_error(".a.b", "{'a': 1}", "Cannot index number with ");

@@ -88,6 +88,9 @@ struct link_command {
 MUSTCHECK bool link_exchange(struct redis_link *link, const struct link_command *commands, size_t count,
                              struct redisReply **replies, int64_t limit_ms, struct errbuf *err);
 
+/* The server's time stood in an answer of the newest round. */
+void link_note_time(struct redis_link *link, int64_t server_ms);
+
 /* The socket, -1 while closed. */
 int link_fd(const struct redis_link *link);
 

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+#include "ledger/round.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ledger/calls.h"
+#include "runtime/die.h"
+
+static const struct calls_kind *const kinds[REQUEST_KIND_COUNT] = {
+    [REQUEST_CHANNEL] = &calls_channel, [REQUEST_SETTLE] = &calls_settle, [REQUEST_RESOLVE] = &calls_resolve,
+    [REQUEST_OPERATE] = &calls_operate, [REQUEST_SUBMIT] = &calls_submit, [REQUEST_RENEW] = &calls_renew,
+    [REQUEST_TAKE] = &calls_take,       [REQUEST_CLAIM] = &calls_claim,
+};
+
+/* Requests of one kind, oldest first. */
+struct queue {
+    struct request **request;
+    size_t count, room;
+};
+
+struct ledger_round {
+    const struct ledger *ledger;
+    struct queue queues[REQUEST_KIND_COUNT];
+};
+
+/* One call of a script: `count` requests from the head of its kind's queue. */
+struct call {
+    enum request_kind kind;
+    struct request *request[REQUEST_BATCH_MAX];
+    size_t count;
+    const char *channel[REQUEST_BATCH_MAX];
+    size_t channel_count;
+    size_t script_arg; /* where SHA1 or text stands among the arguments, behind the command's name */
+};
+
+struct ledger_round *round_new(const struct ledger *ledger)
+{
+    struct ledger_round *round = xcalloc(1, sizeof *round);
+    round->ledger = ledger;
+    return round;
+}
+
+void round_free(struct ledger_round **round)
+{
+    if (!*round) return;
+    for (int kind = 0; kind < REQUEST_KIND_COUNT; kind++)
+        free((*round)->queues[kind].request);
+    free(*round);
+    *round = NULL;
+}
+
+static void add(struct ledger_round *round, enum request_kind kind, struct request *request)
+{
+    struct queue *queue = &round->queues[kind];
+    if (queue->count == queue->room) {
+        queue->room = queue->room ? queue->room * 2 : 64;
+        queue->request = xrealloc_array(queue->request, queue->room, sizeof *queue->request);
+    }
+    request->kind = kind;
+    request->result = REQUEST_PENDING;
+    request->error[0] = '\0';
+    queue->request[queue->count++] = request;
+}
+
+void round_channel(struct ledger_round *round, struct channel_request *request)
+{
+    request->base.delivery = NULL;
+    add(round, REQUEST_CHANNEL, &request->base);
+}
+
+void round_settle(struct ledger_round *round, struct decide_request *request)
+{
+    add(round, REQUEST_SETTLE, &request->base);
+}
+
+void round_resolve(struct ledger_round *round, struct decide_request *request)
+{
+    add(round, REQUEST_RESOLVE, &request->base);
+}
+
+void round_operate(struct ledger_round *round, struct decide_request *request)
+{
+    add(round, REQUEST_OPERATE, &request->base);
+}
+
+void round_submit(struct ledger_round *round, struct submit_request *request)
+{
+    add(round, REQUEST_SUBMIT, &request->base);
+}
+
+void round_renew(struct ledger_round *round, struct renew_request *request)
+{
+    add(round, REQUEST_RENEW, &request->base);
+}
+
+void round_take(struct ledger_round *round, struct take_request *request)
+{
+    request->base.channel = request->channel->name;
+    add(round, REQUEST_TAKE, &request->base);
+}
+
+void round_claim(struct ledger_round *round, struct claim_request *request)
+{
+    add(round, REQUEST_CLAIM, &request->base);
+}
+
+size_t round_pending(const struct ledger_round *round)
+{
+    size_t count = 0;
+    for (int kind = 0; kind < REQUEST_KIND_COUNT; kind++)
+        count += round->queues[kind].count;
+    return count;
+}
+
+static void remove_at(struct queue *queue, size_t at, size_t count)
+{
+    memmove(&queue->request[at], &queue->request[at + count], (queue->count - at - count) * sizeof *queue->request);
+    queue->count -= count;
+}
+
+void round_forget(struct ledger_round *round, const struct request *request)
+{
+    for (int kind = 0; kind < REQUEST_KIND_COUNT; kind++) {
+        struct queue *queue = &round->queues[kind];
+        for (size_t i = 0; i < queue->count; i++) {
+            if (queue->request[i] == request) remove_at(queue, i--, 1);
+        }
+    }
+}
+
+/* ---- words of answers that several kinds share ---- */
+
+bool calls_error(struct request *request, const struct redisReply *answer)
+{
+    answer_words(answer_at(answer, 1), request->error, sizeof request->error);
+    return true;
+}
+
+int calls_word(const struct redisReply *answer, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (answer_is(answer_at(answer, 0), words[i])) return (int)i;
+    }
+    return -1;
+}
+
+/* ---- laying out a call ---- */
+
+static size_t channel_index(const struct call *call, const char *channel)
+{
+    size_t i = 0;
+    while (i < call->channel_count && strcmp(call->channel[i], channel) != 0)
+        i++;
+    return i;
+}
+
+static void put_keys(struct args *args, const struct ledger *ledger, const struct call *call)
+{
+    static const enum names_kind globals[] = {NAMES_AGENDA,   NAMES_JOURNAL, NAMES_OUTCOMES, NAMES_COUNTS,
+                                              NAMES_CHANNELS, NAMES_QUEUE,   NAMES_EPOCH,    NAMES_AUDIT};
+    static const enum names_kind per_channel[] = {NAMES_WAITING, NAMES_UNCERTAIN, NAMES_CHANNEL, NAMES_POSTS,
+                                                  NAMES_WALK};
+    for (size_t i = 0; i < sizeof globals / sizeof globals[0]; i++)
+        args_key(args, &ledger->names, globals[i], NULL);
+    for (size_t c = 0; c < call->channel_count; c++) {
+        for (size_t i = 0; i < sizeof per_channel / sizeof per_channel[0]; i++)
+            args_key(args, &ledger->names, per_channel[i], call->channel[c]);
+    }
+    for (size_t i = 0; i < call->count; i++) {
+        const struct request *request = call->request[i];
+        if (!request->delivery) continue;
+        bool claim = call->kind == REQUEST_CLAIM;
+        const char *after = claim ? ((const struct claim_request *)(const void *)request)->after : NULL;
+        args_key(args, &ledger->names, NAMES_DELIVERY, request->delivery);
+        args_key(args, &ledger->names, NAMES_REQUEST, request->delivery);
+        args_key(args, &ledger->names, NAMES_LEASE, request->delivery);
+        args_key(args, &ledger->names, NAMES_DELIVERY, after ? after : request->delivery);
+    }
+}
+
+static size_t delivery_count(const struct call *call)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < call->count; i++)
+        count += call->request[i]->delivery != NULL;
+    return count;
+}
+
+static void put_call(struct args *args, const struct ledger *ledger, struct redis_link *link, struct call *call)
+{
+    const struct calls_kind *kind = kinds[call->kind];
+    size_t deliveries = delivery_count(call);
+    args_command(args, "EVALSHA");
+    call->script_arg = args->count;
+    args_text(args, script_table[kind->script].sha1);
+    args_number(args, (int64_t)(8 + 5 * call->channel_count + 4 * deliveries));
+    put_keys(args, ledger, call);
+    args_number(args, (int64_t)call->channel_count);
+    args_number(args, (int64_t)deliveries);
+    args_number(args, ledger->outcomes_max);
+    args_number(args, ledger->rejected_keep_ms);
+    for (size_t i = 0; i < call->channel_count; i++)
+        args_text(args, call->channel[i]);
+    const struct calls_context context = {
+        .ledger = ledger,
+        .run_id = link_run_id(link),
+        .now_ms = server_clock_now(link_clock(link), clock_boottime_ms()),
+        .requests = call->request,
+        .count = call->count,
+        .channels = call->channel,
+        .channel_count = call->channel_count,
+    };
+    if (kind->own) kind->own(args, &context);
+    for (size_t i = 0; i < call->count; i++) {
+        const struct request *request = call->request[i];
+        if (!request->delivery && call->kind != REQUEST_CHANNEL) continue;
+        args_number(args, (int64_t)channel_index(call, request->channel) + 1);
+        if (request->delivery) args_text(args, request->delivery);
+        kind->block(args, request);
+    }
+}
+
+/* ---- gathering a round ---- */
+
+/* About what a request adds to the round; exact where it is large. */
+static size_t weight(const struct request *request)
+{
+    size_t bytes = 1500;
+    if (request->kind == REQUEST_CLAIM) {
+        const struct claim_request *claim = (const struct claim_request *)(const void *)request;
+        bytes += claim->frozen_len + (claim->content ? claim->content_len : 0);
+    } else if (request->kind == REQUEST_SUBMIT) {
+        bytes += ((const struct submit_request *)(const void *)request)->content_len;
+    } else if (request->kind == REQUEST_SETTLE || request->kind == REQUEST_RESOLVE) {
+        const struct decide_request *decide = (const struct decide_request *)(const void *)request;
+        bytes += decide->content_len + decide->frozen_len + decide->prepared_len + decide->detail_len;
+    }
+    return bytes;
+}
+
+/* Takes the next call's requests from the head of the queue; an empty call where nothing is left or nothing fits. */
+static void gather(struct queue *queue, enum request_kind kind, size_t *room, bool first, struct call *call)
+{
+    memset(call, 0, sizeof *call);
+    call->kind = kind;
+    while (call->count < queue->count && call->count < REQUEST_BATCH_MAX) {
+        struct request *request = queue->request[call->count];
+        size_t bytes = weight(request);
+        if (bytes > *room && !(first && call->count == 0)) break; /* one alone goes whatever its size */
+        if (call->count > 0 && kinds[kind]->joins && !kinds[kind]->joins(call->request[0], request)) break;
+        *room -= bytes < *room ? bytes : *room;
+        if (channel_index(call, request->channel) == call->channel_count)
+            call->channel[call->channel_count++] = request->channel;
+        call->request[call->count++] = request;
+    }
+    remove_at(queue, 0, call->count);
+}
+
+/* ---- reading answers ---- */
+
+static void finish(struct request *request, enum request_result result, const char *error)
+{
+    request->result = result;
+    if (error) snprintf(request->error, sizeof request->error, "%s", error);
+}
+
+static void read_call(const struct call *call, const struct redisReply *reply, struct redis_link *link)
+{
+    char words[REQUEST_ERROR_SIZE] = "no answer";
+    const char *error = answer_error(reply);
+    size_t expected = call->kind == REQUEST_CHANNEL ? call->count : delivery_count(call);
+    int64_t now_ms = 0;
+    bool shape = answer_count(reply) == expected + 1 && answer_number(answer_at(reply, 0), &now_ms) && now_ms > 0;
+    if (error)
+        answer_words(reply, words, sizeof words);
+    else if (reply && !shape)
+        snprintf(words, sizeof words, "an answer that cannot be read");
+    if (shape) link_note_time(link, now_ms);
+    size_t at = 1;
+    for (size_t i = 0; i < call->count; i++) {
+        struct request *request = call->request[i];
+        if (error || !shape)
+            finish(request, error ? REQUEST_REFUSED : REQUEST_UNKNOWN, words);
+        else if (!request->delivery && call->kind == REQUEST_TAKE) /* only names its channel */
+            finish(request, REQUEST_ANSWERED, NULL);
+        else if (kinds[call->kind]->read(request, answer_at(reply, at++)))
+            finish(request, REQUEST_ANSWERED, NULL);
+        else
+            finish(request, REQUEST_UNKNOWN, "an answer that cannot be read");
+    }
+}
+
+/* The server has forgotten some of the scripts: their calls again, with the text. */
+static bool send_texts(struct args *args, struct call *calls, size_t count, struct redisReply **replies,
+                       struct redis_link *link, int64_t limit_ms, struct errbuf *err)
+{
+    struct link_command *all = args_commands(args);
+    struct link_command *again = xcalloc(count, sizeof *again);
+    struct redisReply **fresh = xcalloc(count, sizeof *fresh);
+    size_t *index = xcalloc(count, sizeof *index);
+    size_t again_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *error = answer_error(replies[i]);
+        if (!error || !script_forgotten(error)) continue;
+        const struct script *script = &script_table[kinds[calls[i].kind]->script];
+        args->value[calls[i].script_arg - 1] = "EVAL";
+        args->bytes[calls[i].script_arg - 1] = 4;
+        args->value[calls[i].script_arg] = script->text;
+        args->bytes[calls[i].script_arg] = script->len;
+        again[again_count] = all[i];
+        index[again_count++] = i;
+    }
+    bool ok = again_count == 0 || link_exchange(link, again, again_count, fresh, limit_ms, err);
+    for (size_t i = 0; i < again_count; i++) {
+        freeReplyObject(replies[index[i]]);
+        replies[index[i]] = fresh[i];
+    }
+    free(index);
+    free(fresh);
+    free(again);
+    free(all);
+    return ok;
+}
+
+bool round_run(struct ledger_round *round, struct redis_link *link, int64_t limit_ms, struct errbuf *err)
+{
+    if (round_pending(round) == 0) return true;
+    if (!link_is_open(link)) return errbuf_set(err, "redis: not connected");
+    struct args args;
+    args_init(&args);
+    struct call *calls = NULL, next;
+    size_t count = 0, room = LINK_ROUND_MAX_BYTES;
+    for (int kind = 0; kind < REQUEST_KIND_COUNT; kind++) {
+        for (;;) {
+            gather(&round->queues[kind], (enum request_kind)kind, &room, count == 0, &next);
+            if (next.count == 0) break;
+            calls = xrealloc_array(calls, count + 1, sizeof *calls);
+            calls[count++] = next;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        put_call(&args, round->ledger, link, &calls[i]);
+    struct redisReply **replies = xcalloc(count, sizeof *replies);
+    bool ok = args_exchange(&args, link, replies, limit_ms, err);
+    if (ok) ok = send_texts(&args, calls, count, replies, link, limit_ms, err);
+    for (size_t i = 0; i < count; i++)
+        read_call(&calls[i], replies[i], link);
+    args_free_replies(replies, count);
+    free(calls);
+    args_fini(&args);
+    return ok;
+}

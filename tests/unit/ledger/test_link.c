@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "ledger/args.h"
+#include "ledger/feed.h"
+#include "test.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include "fake_server.h"
+
+#define LIMIT_MS 200
+
+static struct redis_link *link_to(const struct fake_server *server, const struct secret *password)
+{
+    struct link_address address = {.unix_path = server->path, .password = password, .name = "test", .db = 1};
+    return link_new(&address);
+}
+
+static void ping(struct args *args, size_t count)
+{
+    args_init(args);
+    for (size_t i = 0; i < count; i++)
+        args_command(args, "PING");
+}
+
+static void opens_a_master_and_knows_its_run_id_and_time(void **state)
+{
+    (void)state;
+    const char *const lines[] = {NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct redis_link *link = link_to(&server, NULL);
+    struct errbuf err;
+    assert_false(link_is_open(link));
+    assert_true(link_open(link, &err));
+    assert_string_equal(link_run_id(link), "0123456789ab");
+    assert_true(server_clock_now(link_clock(link), clock_boottime_ms()) >= 1795990610859);
+    assert_int_equal(link_next_try_ms(link), 0);
+    link_free(&link);
+    assert_null(link);
+    fake_server_stop(&server);
+}
+
+static void believes_no_replica(void **state)
+{
+    (void)state;
+    const char *const lines[] = {NULL};
+    struct fake_server server = {.role = "slave"};
+    fake_server_start(&server, lines);
+    struct redis_link *link = link_to(&server, NULL);
+    struct errbuf err;
+    int64_t before = clock_boottime_ms();
+    assert_false(link_open(link, &err));
+    assert_contains(err.text, "no master");
+    assert_false(link_is_open(link));
+    assert_true(link_next_try_ms(link) > before);
+    link_free(&link);
+    fake_server_stop(&server);
+}
+
+static void a_wrong_password_is_told_without_it(void **state)
+{
+    (void)state;
+    const char *const lines[] = {NULL};
+    struct fake_server server = {.password = "right-password"};
+    fake_server_start(&server, lines);
+    struct secret *wrong = secret_new("wrong-password", 14), *right = secret_new("right-password", 14);
+    struct redis_link *link = link_to(&server, wrong);
+    struct errbuf err;
+    assert_false(link_open(link, &err));
+    assert_contains(err.text, "WRONGPASS");
+    assert_null(strstr(err.text, "wrong-password"));
+    link_set_password(link, right);
+    assert_true(link_open(link, &err));
+    link_free(&link);
+    secret_free(&wrong);
+    secret_free(&right);
+    fake_server_stop(&server);
+}
+
+static void a_server_that_is_not_there(void **state)
+{
+    (void)state;
+    struct link_address nowhere = {.unix_path = "/nonexistent/redis.sock"};
+    struct redis_link *link = link_new(&nowhere);
+    struct errbuf err;
+    assert_false(link_open(link, &err));
+    assert_contains(err.text, "/nonexistent/redis.sock");
+    assert_false(link_keep(link, &err)); /* too early: nothing is tried, nothing is said */
+    assert_string_equal(err.text, "");
+    int64_t longest = 0;
+    for (int i = 0; i < 20; i++) {
+        int64_t now = clock_boottime_ms();
+        assert_false(link_open(link, &err));
+        int64_t wait = link_next_try_ms(link) - now;
+        assert_true(wait >= 0 && wait <= LINK_BACKOFF_CAP_MS + 50);
+        if (wait > longest) longest = wait;
+    }
+    assert_true(longest >= LINK_BACKOFF_CAP_MS / 2);
+    link_free(&link);
+}
+
+static void tls_is_refused_with_words(void **state)
+{
+    (void)state;
+    struct link_address address = {.host = "127.0.0.1", .port = 1, .tls = true};
+    struct redis_link *link = link_new(&address);
+    struct errbuf err;
+    assert_false(link_open(link, &err));
+    assert_contains(err.text, "TLS");
+    link_free(&link);
+}
+
+static void dies_after_20_of_64_answers(void **state)
+{
+    (void)state;
+    const char *lines[21] = {0};
+    for (int i = 0; i < 20; i++)
+        lines[i] = "+PONG\r\n";
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct redis_link *link = link_to(&server, NULL);
+    struct errbuf err;
+    for (int again = 0; again < 3; again++) {
+        assert_true(link_open(link, &err));
+        struct args args;
+        redisReply *replies[64];
+        ping(&args, 64);
+        assert_false(args_exchange(&args, link, replies, LIMIT_MS, &err));
+        for (int i = 0; i < 64; i++) {
+            assert_true((replies[i] != NULL) == (i < 20));
+            if (replies[i]) freeReplyObject(replies[i]);
+        }
+        assert_false(link_is_open(link));
+        assert_string_equal(link_run_id(link), "");
+        assert_false(args_exchange(&args, link, replies, LIMIT_MS, &err)); /* never used again */
+        assert_null(replies[0]);
+        args_fini(&args);
+    }
+    assert_int_equal(link_round_trips(link) % 5, 0); /* only handshakes were answered in full */
+    link_free(&link);
+    fake_server_stop(&server);
+}
+
+static void a_silent_server_costs_one_time_limit(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"+PONG\r\n", "hang", NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct redis_link *link = link_to(&server, NULL);
+    struct errbuf err;
+    assert_true(link_open(link, &err));
+    struct args args;
+    redisReply *replies[3];
+    ping(&args, 3);
+    int64_t before = clock_boottime_ms();
+    assert_false(args_exchange(&args, link, replies, LIMIT_MS, &err));
+    int64_t took = clock_boottime_ms() - before;
+    assert_true(took >= LIMIT_MS && took < LIMIT_MS + 2000);
+    assert_non_null(replies[0]);
+    assert_null(replies[1]);
+    freeReplyObject(replies[0]);
+    assert_contains(err.text, "time limit");
+    args_fini(&args);
+    link_free(&link);
+    fake_server_stop(&server);
+}
+
+static void errors_that_mean_another_server_drop_the_link(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        bool open, stop;
+    } cases[] = {
+        {"-READONLY You can't write\r\n", false, false},
+        {"-ERR Error running script: -READONLY x\r\n", false, false},
+        {"-LOADING in memory\r\n", true, false},
+        {"-WHATEVER comes next year\r\n", true, false},
+        {"-CROSSSLOT Keys\r\n", false, true},
+        {"!garbage\r\n", false, false},
+        {"*2\r\n+OK\r\n@\r\n", false, false},
+        {"$-7\r\n", false, false},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *const lines[] = {cases[i].line, NULL};
+        struct fake_server server = {0};
+        fake_server_start(&server, lines);
+        struct redis_link *link = link_to(&server, NULL);
+        struct errbuf err;
+        assert_true(link_open(link, &err));
+        struct args args;
+        redisReply *reply;
+        ping(&args, 1);
+        if (args_exchange(&args, link, &reply, LIMIT_MS, &err) != cases[i].open) fail_msg("%s", cases[i].line);
+        assert_true(link_is_open(link) == cases[i].open && link_must_stop(link) == cases[i].stop);
+        if (reply) freeReplyObject(reply);
+        args_fini(&args);
+        link_free(&link);
+        fake_server_stop(&server);
+    }
+}
+
+static void a_feed_without_an_answer_drops_its_connection(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"*0\r\n", "hang", NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct ledger ledger = {0};
+    char words[KEYS_ERR_BYTES];
+    assert_true(names_init(&ledger.names, "lf", 0, words));
+    struct feed *feed = feed_new(&ledger, link_to(&server, NULL), "w1");
+    struct feed_batch batch;
+    struct errbuf err = {""};
+    int64_t start = clock_boottime_ms();
+    while (feed_step(feed, 4, &batch, &err)) {
+        assert_int_equal(batch.count, 0);
+        assert_true(clock_boottime_ms() - start < FEED_BLOCK_MS + FEED_GRACE_MS + 3000);
+        struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+        nanosleep(&pause, NULL);
+    }
+    assert_contains(err.text, "dead");
+    assert_true(clock_boottime_ms() - start >= FEED_BLOCK_MS + FEED_GRACE_MS);
+    assert_int_equal(feed_fd(feed), -1);
+    assert_true(feed_step(feed, 4, &batch, &err)); /* and comes back */
+    assert_true(feed_fd(feed) >= 0);
+    feed_free(&feed);
+    fake_server_stop(&server);
+}
+
+int main(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opens_a_master_and_knows_its_run_id_and_time),
+        cmocka_unit_test(believes_no_replica),
+        cmocka_unit_test(a_wrong_password_is_told_without_it),
+        cmocka_unit_test(a_server_that_is_not_there),
+        cmocka_unit_test(tls_is_refused_with_words),
+        cmocka_unit_test(dies_after_20_of_64_answers),
+        cmocka_unit_test(a_silent_server_costs_one_time_limit),
+        cmocka_unit_test(errors_that_mean_another_server_drop_the_link),
+        cmocka_unit_test(a_feed_without_an_answer_drops_its_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

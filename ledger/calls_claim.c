@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ledger/calls.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- claim ---- */
@@ -59,16 +60,33 @@ static bool read_count(const struct redisReply *reply, int *out)
     return true;
 }
 
+/* The row as it stands now that the claim is written: what a report of this attempt will be decided with. */
+static bool read_claimed_row(struct claim_request *c, const struct redisReply *a)
+{
+    char doubt[DOUBT_TEXT_MAX];
+    struct delivery_row *row = &c->row.core;
+    memset(&c->row, 0, sizeof c->row);
+    row->state = DS_CLAIMED;
+    row->reason = RS_SENDING;
+    row->attempt = c->attempt;
+    row->commit_by_ms = c->commit_by_ms;
+    row->generation = c->generation;
+    row->approved_at_ms = c->approved_at_ms;
+    snprintf(row->token, sizeof row->token, "%s", c->token);
+    return answer_copy(answer_at(a, 4), doubt, sizeof doubt) && doubt_parse(doubt, &row->doubt) &&
+           answer_number(answer_at(a, 5), &row->rev) && read_count(answer_at(a, 6), &row->tries);
+}
+
 static bool read_granted(struct claim_request *c, const struct redisReply *a)
 {
     bool ok = read_count(answer_at(a, 1), &c->attempt) && answer_number(answer_at(a, 2), &c->commit_by_ms) &&
               answer_number(answer_at(a, 3), &c->lease_end_ms);
-    if (!ok || answer_count(a) < 5) return false;
-    c->in_doubt = !answer_is(answer_at(a, 4), "");
-    if (!c->in_doubt || answer_count(a) < 8) return true;
-    answer_keep(answer_at(a, 7), &c->answer_frozen);
-    return answer_copy(answer_at(a, 5), c->answer_key, sizeof c->answer_key) &&
-           answer_copy(answer_at(a, 6), c->answer_body_hash, sizeof c->answer_body_hash) && c->answer_frozen.bytes;
+    if (!ok || answer_count(a) < 7 || !read_claimed_row(c, a)) return false;
+    c->in_doubt = c->row.core.doubt.count > 0;
+    if (!c->in_doubt || answer_count(a) < 10) return true;
+    answer_keep(answer_at(a, 9), &c->answer_frozen);
+    return answer_copy(answer_at(a, 7), c->answer_key, sizeof c->answer_key) &&
+           answer_copy(answer_at(a, 8), c->answer_body_hash, sizeof c->answer_body_hash) && c->answer_frozen.bytes;
 }
 
 static bool read_standing(const struct redisReply *a, enum delivery_state *state, int64_t *since_ms)

@@ -64,6 +64,7 @@ struct claim_request {
     int attempt;
     int generation_wanted;
     int64_t since_ms, until_ms, commit_by_ms, lease_end_ms, approved_at_wanted_ms;
+    struct row row;                        /* granted: as it stands now; only what reports need */
     bool in_doubt;                         /* granted: send answer_frozen and nothing else, if it is there */
     char answer_key[KEY_BYTES];            /* granted, in doubt: of the frozen request */
     char answer_body_hash[HASH_HEX_BYTES]; /* granted, in doubt: check before sending */

@@ -117,6 +117,7 @@ size_t round_pending(const struct ledger_round *round)
 
 static void remove_at(struct queue *queue, size_t at, size_t count)
 {
+    if (count == 0) return;
     memmove(&queue->request[at], &queue->request[at + count], (queue->count - at - count) * sizeof *queue->request);
     queue->count -= count;
 }

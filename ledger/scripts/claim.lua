@@ -6,7 +6,7 @@
 -- Block          entry token content_hash approved_at gen not_before not_after dated after key body_hash frozen content
 --                harmless window_ms lease_ms late_commit_ms margin_ms max_attempts max_age_ms spacing_ms burst hold_back
 --                hold_back: empty, "channel_full" or "unknown_channel"
--- Answers        granted attempt commit_by lease_end doubt [key body_hash frozen]   send these bytes, no others
+-- Answers        granted attempt commit_by lease_end doubt rev tries [key body_hash frozen]   send these bytes, no others
 --                already state since | conflict state since their_hash | busy holder until | wait reason due
 --                uncertain reason | held reason | rerender approved_at gen | late | no_content
 --                environment theirs | error words
@@ -84,9 +84,10 @@ end
 
 local function granted(d, frozen)
     local lease_end = d.n.commit_by - d.late_commit
-    local answer = {'granted', text(d.n.attempt), text(d.n.commit_by), text(lease_end), d.in_doubt}
+    local answer = {'granted', text(d.n.attempt), text(d.n.commit_by), text(lease_end), d.in_doubt, text(d.n.rev),
+        text(d.n.tries)}
     if frozen then
-        answer[6], answer[7], answer[8] = find_field(d, 'key') or '', d.fields.body_hash or '', frozen
+        answer[8], answer[9], answer[10] = find_field(d, 'key') or '', d.fields.body_hash or '', frozen
     end
     return answer
 end
@@ -252,6 +253,7 @@ local function grant(d, c)
     pass_pace(d.ch, c)
     change(d, c, {state = 'claimed', reason = 'sending', place = 'agenda', lease_end = lease_end, set = set, long = long})
     d.n.attempt, d.n.commit_by, d.late_commit = attempt, lease_end + c.late_commit, c.late_commit
+    d.n.tries = d.n.tries + 1
     return granted(d, c.frozen_before)
 end
 

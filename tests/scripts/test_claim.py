@@ -32,7 +32,7 @@ def test_granted_writes_row_lease_agenda_and_acknowledges(ledger):
     ledger.client.xreadgroup("workers", "w1", {ledger.key("queue"): ">"})
     answer = ledger.claim(D, token="t" * 16, entry=entry)
     at = ledger.answered_at
-    assert answer == ["granted", "1", str(at + 90000), str(at + 60000), ""]
+    assert answer == ["granted", "1", str(at + 90000), str(at + 60000), "", "1", "1"]
     row = ledger.row(D)
     assert (row["state"], row["reason"], row["attempt"], row["tries"], row["token"], row["worker"]) == (
         "claimed", "sending", "1", "1", "t" * 16, "w1")
@@ -219,7 +219,7 @@ def test_an_operator_lifts_the_budget_once(ledger):
 def test_in_doubt_the_frozen_bytes_go_out(ledger):
     put_in_doubt(ledger)
     answer = ledger.claim(D, approved_at=1, gen=7, frozen="other bytes")
-    assert answer[0] == "granted" and answer[4:] == ["1:ffffffff", "old-key", "0" * 32, "old bytes"]
+    assert answer[0] == "granted" and answer[4] == "1:ffffffff" and answer[7:] == ["old-key", "0" * 32, "old bytes"]
     assert ledger.request(D)["frozen"] == "old bytes" and ledger.row(D)["key"] == "old-key"
     assert ledger.row(D)["in_doubt"] == "1:ffffffff", "the doubt stays"
 

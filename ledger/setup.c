@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "ledger/setup.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/random.h"
+
+/* A claim that reaches Redis later than this refuses itself: the worker has given up waiting for its answer by then. */
+#define SETUP_CLAIM_VALID_MS 15000
+/* What landfall submit may add while nobody reads. */
+#define SETUP_QUEUE_MAX 1000000
+
+bool setup_ledger(const struct config *config, const char *name, int64_t longest_window_ms, struct ledger *out,
+                  struct errbuf *err)
+{
+    char names_err[KEYS_ERR_BYTES];
+    memset(out, 0, sizeof *out);
+    if (!names_init(&out->names, config->redis_prefix, (unsigned)config->partition, names_err)) {
+        errbuf_set(err, "redis.prefix or partition: %s", names_err);
+        return false;
+    }
+    out->environment = config->environment;
+    out->worker = name;
+    out->outcomes_max = config->retention_outcomes_entries;
+    out->rejected_keep_ms = config->retention_rejected_request_ms;
+    out->queue_max = SETUP_QUEUE_MAX;
+    out->longest_window_ms = longest_window_ms;
+    out->claim_valid_ms = SETUP_CLAIM_VALID_MS;
+    return true;
+}
+
+struct redis_link *setup_link(const struct config *config, const char *name)
+{
+    const struct link_address address = {
+        .unix_path = config->redis.unix_path,
+        .host = config->redis.host,
+        .port = config->redis.port,
+        .user = config->redis.user,
+        .password = config->redis_password,
+        .db = config->redis.db,
+        .name = name,
+    };
+    return link_new(&address);
+}
+
+void setup_name(const struct config *config, char out[64])
+{
+    char host[64] = "";
+    char unique[9];
+    if (config->worker_name[0] != '\0') {
+        snprintf(out, 64, "%s", config->worker_name);
+        return;
+    }
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') snprintf(host, sizeof host, "worker");
+    for (char *c = host; *c != '\0'; c++) {
+        bool fine =
+            (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '.' || *c == '-';
+        if (!fine) *c = '-';
+    }
+    random_hex(unique, sizeof unique);
+    snprintf(out, 64, "%.50s-%s", host, unique);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * setup: from the configuration to what the ledger's other parts are given.
+ */
+#ifndef LANDFALL_LEDGER_SETUP_H
+#define LANDFALL_LEDGER_SETUP_H
+
+#include "ledger/round.h"
+#include "runtime/config.h"
+
+/* name: of this process in leases, heartbeats and CLIENT LIST; unique. Text is borrowed from config and name. */
+MUSTCHECK bool setup_ledger(const struct config *config, const char *name, int64_t longest_window_ms,
+                            struct ledger *out, struct errbuf *err);
+/* A link that is not connected yet. */
+struct redis_link *setup_link(const struct config *config, const char *name);
+/* config.worker_name, or `<host>-<8 random hex digits>` (63 bytes at most): unique without asking anybody. */
+void setup_name(const struct config *config, char out[64]);
+
+#endif

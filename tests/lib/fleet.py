@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""A small fleet for tests: a private Redis, the fake platforms, a configuration, and the real programs.
+
+    with Fleet(["mastodon", "webhook"]) as fleet:
+        fleet.add("mastodon/brand", fleet.item("it-1"))
+        fleet.run_worker()                       # --until-idle, waits for its end
+        fleet.row("mastodon/brand/it-1")["state"]
+
+Times are short, so that leases end and settle windows pass within a test; they are the channel's own `times`.
+"""
+import json
+import os
+import shutil
+import tempfile
+import time
+
+from lib.procs import Process, wait_for
+from lib.redis_server import RedisServer
+from lib.tree import TOP, program
+from platform_sim.client import SimulatorProcess
+
+# Lease 6.5 s: a write of at most 1.5 s, and the 5 s that a round trip may take.
+TIMES = {"lease_ms": 6500, "late_commit_ms": 300, "visibility_lag_ms": 300, "margin_ms": 100, "clean_misses": 2}
+WRITE_LIMIT_MS = 1500
+SECRETS = {
+    "mastodon": "tok-masto-7f3a9c", "webhook": "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", "forem": "key-forem-81be22",
+    "indexnow": "k3y-indexnow-55aa91", "bluesky": "app-pass-blue-90cd",
+}
+CHANNELS = {name: f"{name}/brand" for name in SECRETS}
+STATES_SETTLED = ("published", "rejected")
+
+
+class Fleet:
+    def __init__(self, platforms=("mastodon",), environment="test", channel=None, config=None, redis_options=None, instances=None):
+        """channel: members that every channel gets; config: members of the file; instances: settings of a platform's fake."""
+        self.dir = tempfile.mkdtemp(prefix="landfall-fleet-")
+        self.redis = RedisServer(**(redis_options or {}))
+        self.platforms, self.environment = list(platforms), environment
+        self.channel_extra, self.config_extra, self.instances = channel or {}, config or {}, instances or {}
+        self.processes, self.sim = [], None
+
+    def __enter__(self):
+        self.redis.__enter__()
+        self.db = self.redis.client()
+        self.sim = SimulatorProcess([self._instance(p) for p in self.platforms], redis=f"unix:{self.redis.socket_path}")
+        self.config_path = os.path.join(self.dir, "landfall.json")
+        self.write_config()
+        return self
+
+    def __exit__(self, *exc):
+        for process in self.processes:
+            if process.running:
+                process.kill()
+        self.sim.stop()
+        self.redis.__exit__(*exc)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    # ---- configuration
+
+    def _instance(self, platform):
+        spec = {"name": platform, "platform": platform, "channel": CHANNELS[platform], "token": SECRETS[platform], "own_port": True}
+        return {**spec, **self.instances.get(platform, {})}
+
+    def settings(self, platform):
+        url = self.sim.urls[platform]
+        if platform == "webhook":
+            return {"url": url}
+        return {"instance": url, **({"identifier": "lf.example"} if platform == "bluesky" else {})}
+
+    def write_config(self):
+        channels = {}
+        for platform in self.platforms:
+            secret = os.path.join(self.dir, platform + ".secret")
+            with open(secret, "w", encoding="utf-8") as out:
+                out.write(SECRETS[platform] + "\n")
+            channels[CHANNELS[platform]] = {
+                "platform": platform, "settings": self.settings(platform), "credential": {"file": secret}, "times": dict(TIMES),
+                "write_limit_ms": WRITE_LIMIT_MS, **self.channel_extra.get(platform, {}),
+            }
+        config = {
+            "environment": self.environment, "redis": {"url": f"unix://{self.redis.socket_path}"}, "channels": channels,
+            "descriptors": [os.path.join(TOP, "platforms", "descriptors")],
+            "worker": {"reclaim_idle_ms": 300, "grace_ms": 5000}, "delivery": {"backoff_base_ms": 200, "backoff_cap_ms": 1000},
+        }
+        for section, members in self.config_extra.items():
+            config[section] = {**config.get(section, {}), **members} if isinstance(members, dict) else members
+        with open(self.config_path, "w", encoding="utf-8") as out:
+            json.dump(config, out, indent=1)
+
+    # ---- input
+
+    @staticmethod
+    def item(item_id, **members):
+        url = f"https://blog.example/p/{item_id}"
+        return {"id": item_id, "url": url, "title": f"Title of {item_id}", "content_text": f"Text of {item_id} {url}", **members}
+
+    def add(self, channel, item):
+        """XADD, as any producer would do it."""
+        return self.db.xadd("lf:{0}:queue", {"channel": channel, "item": json.dumps(item)})
+
+    # ---- processes
+
+    def start(self, program_name, *args, crash_at=None, env=None, name=None):
+        environment = {"HOME": self.dir, "PATH": "/usr/bin:/bin", "ASAN_OPTIONS": "detect_leaks=0", **(env or {})}
+        if crash_at:
+            environment["LANDFALL_CRASH_AT"] = crash_at
+        argv = [program(program_name), *args]
+        process = Process(argv, self.dir, name=name, env=environment, env_only=True, cwd=self.dir)
+        self.processes.append(process)
+        return process
+
+    def start_worker(self, *args, **kwargs):
+        return self.start("landfall-worker", "--config", self.config_path, *args, **kwargs)
+
+    def start_reconciler(self, *args, **kwargs):
+        return self.start("landfall-reconciler", *(args or ("run",)), "--config", self.config_path, **kwargs)
+
+    def run_worker(self, *args, timeout_s=30, **kwargs):
+        """Works until nothing is due; gives the exit code."""
+        return self.start_worker("--until-idle", *args, **kwargs).wait(timeout_s)
+
+    # ---- looking
+
+    def row(self, delivery):
+        return self.db.hgetall(f"lf:{{0}}:delivery:{delivery}")
+
+    def state(self, delivery):
+        return self.row(delivery).get("state")
+
+    def wait_state(self, delivery, *states, timeout_s=30):
+        return wait_for(lambda: self.state(delivery) in states and self.row(delivery), timeout_s,
+                        what=lambda: f"{delivery} to become {'/'.join(states)}; it is {self.row(delivery)}\n{self.output()}")
+
+    def output(self):
+        return "\n".join(f"--- {p.name}\n{p.tail()}" for p in self.processes)
+
+    def check_judge(self, **commits):
+        """What the fake platforms saw: no violation, and so many commits of each delivery (0 or 1 where none is said)."""
+        report = self.sim.report()
+        assert report["violations"] == [], report["violations"]
+        for delivery, seen in report["deliveries"].items():
+            assert seen["commits"] <= 1 or not self._harmful(seen["instance"]), (delivery, seen)
+        for delivery, count in commits.items():
+            assert report["deliveries"].get(delivery, {}).get("commits", 0) == count, report["deliveries"]
+        return report
+
+    @staticmethod
+    def _harmful(instance):
+        return instance not in ("indexnow", "webhook")
+
+
+def sleep_until(moment_s):
+    time.sleep(max(0.0, moment_s - time.monotonic()))

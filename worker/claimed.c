@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * claimed: what the ledger's answer to a claim leads to. `granted` is the only answer after which anything is sent.
+ */
+#include "worker/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "platforms/request.h"
+#include "runtime/clock.h"
+#include "runtime/crash.h"
+#include "runtime/die.h"
+#include "runtime/log.h"
+#include "runtime/random.h"
+
+#define CLAIM_RETRY_MS 500
+
+static void not_sent(struct worker *w, struct slot *slot, const char *why)
+{
+    memset(&slot->outcome, 0, sizeof slot->outcome);
+    slot->outcome.kind = EV_NOT_SENT;
+    snprintf(slot->outcome.detail, sizeof slot->outcome.detail, "%s", why);
+    slot->has_outcome = true;
+    settle_begin(w, slot);
+}
+
+/* The verdict's programs see the delivery as its request saw it. */
+static bool make_input(struct slot *slot, struct errbuf *err)
+{
+    if (slot->input != NULL) return true;
+    const struct request_row row = {
+        .key = slot->key[0] != '\0' ? slot->key : NULL,
+        .generation = slot->generation,
+        .approved_at_ms = slot->approved_at_ms,
+        .dated_ms = slot->claim.dated_ms,
+    };
+    return request_input(slot->lane->channel, slot->content.fields, &row, &slot->input, err) == RENDER_OK;
+}
+
+/* Whoever can write to the ledger must not be able to have a credential sent elsewhere: the frozen request has to go
+ * where this channel's requests go today, with the same holes. */
+static bool goes_where_ours_go(struct slot *slot, struct errbuf *err)
+{
+    struct form today;
+    if (!make_input(slot, err) || !request_render(slot->lane->channel, slot->input, &today, err)) return false;
+    bool agrees = request_agrees(&slot->form, &today);
+    form_fini(&today);
+    return agrees || errbuf_set(err, "the frozen request goes to another place than the channel's requests do now");
+}
+
+/* A row in doubt goes out byte for byte as it was frozen, whatever this worker would have rendered. */
+static bool take_over_frozen(struct slot *slot, struct errbuf *err)
+{
+    const struct claim_request *q = &slot->claim;
+    slot_request_drop(slot);
+    slot->has_outcome = false;
+    snprintf(slot->key, sizeof slot->key, "%s", q->answer_key);
+    snprintf(slot->body_hash, sizeof slot->body_hash, "%s", q->answer_body_hash);
+    slot->frozen = xstrndup(q->answer_frozen.bytes, q->answer_frozen.len);
+    slot->frozen_len = q->answer_frozen.len;
+    slot->has_form = request_thaw(slot->frozen, slot->frozen_len, slot->body_hash, &slot->form, err);
+    return slot->has_form && goes_where_ours_go(slot, err);
+}
+
+static void granted(struct worker *w, struct slot *slot)
+{
+    struct errbuf err = {{0}};
+    struct claim_request *q = &slot->claim;
+    int64_t now = clock_boottime_ms();
+    crash_point("after_claim");
+    slot->row = q->row;
+    /* The upper bound of the server's time: the lease may end sooner than we think, never later. */
+    int64_t lease_left_ms = q->lease_end_ms - server_clock_latest(link_clock(w->link), now);
+    slot->deadline_boot_ms = now + lease_left_ms - slot->lane->channel->write_limit_ms;
+    if (q->in_doubt && q->answer_frozen.bytes != NULL && !take_over_frozen(slot, &err)) {
+        log_event(LOG_LEVEL_ERROR, "delivery.unreadable", LOG_S("delivery", slot->delivery), LOG_S("why", err.text));
+        not_sent(w, slot, err.text);
+    } else if (w->stopping) {
+        not_sent(w, slot, "the worker was stopped before it sent");
+    } else if (slot->has_outcome) {
+        settle_begin(w, slot); /* the item does not fit its channel: nothing is to be sent */
+    } else if (!make_input(slot, &err)) {
+        not_sent(w, slot, err.text);
+    } else {
+        send_begin(w, slot);
+    }
+}
+
+static void conflict(struct worker *w, struct slot *slot)
+{
+    struct errbuf err = {{0}};
+    char why[512];
+    char name_channel[] = "channel";
+    char name_item[] = "item";
+    const struct claim_request *q = &slot->claim;
+    snprintf(why, sizeof why,
+             "%.200s exists with other content (%s, since %lld, content %s): give the new text a new id, or cancel the "
+             "old one first",
+             slot->delivery, delivery_state_name(q->state), (long long)q->since_ms, q->their_content);
+    w->tally.conflicts++;
+    log_event(LOG_LEVEL_ERROR, "input.conflict", LOG_S("delivery", slot->delivery), LOG_S("why", why));
+    if (slot->entry_id[0] == '\0') return;
+    struct feed_field fields[] = {
+        {{name_channel, strlen(name_channel)}, {slot->channel, strlen(slot->channel)}},
+        {{name_item, strlen(name_item)}, {slot->item, slot->item_len}},
+    };
+    struct feed_entry entry = {.field_count = 2, .fields = fields};
+    snprintf(entry.id, sizeof entry.id, "%s", slot->entry_id);
+    if (!feed_refuse(&w->ledger, w->link, &entry, why, w->config->redis_round_limit_ms, &err))
+        log_event_limited(LOG_LEVEL_WARN, "input.refused.unwritten", LOG_S("entry", entry.id), LOG_S("why", err.text));
+}
+
+/* It is not this worker's to send now: where it stands is counted, and the slot is free again. */
+static void leave(struct worker *w, struct slot *slot, enum delivery_state state)
+{
+    tally_note(&w->tally, slot->delivery, state);
+    slot_release(w, slot);
+}
+
+static void claim_again(struct slot *slot, int64_t wait_ms)
+{
+    slot->retry_boot_ms = clock_boottime_ms() + wait_ms;
+    slot_phase_set(slot, SLOT_CLAIM);
+}
+
+static void held_back(struct worker *w, struct slot *slot, enum delivery_state state)
+{
+    log_event(state == DS_APPROVED ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN, "delivery.not_now",
+              LOG_S("delivery", slot->delivery), LOG_S("state", delivery_state_name(state)),
+              LOG_S("reason", delivery_reason_name(slot->claim.reason)), LOG_I("until", slot->claim.until_ms));
+    leave(w, slot, state);
+}
+
+static void answered(struct worker *w, struct slot *slot)
+{
+    struct claim_request *q = &slot->claim;
+    switch (q->answer) {
+    case CLAIM_GRANTED: granted(w, slot); break;
+    case CLAIM_ALREADY:
+        if (q->state == DS_PUBLISHED || q->state == DS_REJECTED) w->tally.skipped++;
+        leave(w, slot, q->state);
+        break;
+    case CLAIM_CONFLICT:
+        conflict(w, slot);
+        slot_release(w, slot);
+        break;
+    case CLAIM_BUSY: slot_release(w, slot); break; /* its holder answers for it */
+    case CLAIM_WAIT: held_back(w, slot, DS_APPROVED); break;
+    case CLAIM_UNCERTAIN: held_back(w, slot, DS_UNCERTAIN); break;
+    case CLAIM_HELD: held_back(w, slot, DS_HELD); break;
+    case CLAIM_RERENDER:
+        slot->approved_at_ms = q->approved_at_wanted_ms;
+        slot->generation = q->generation_wanted;
+        intake_claim(w, slot);
+        break;
+    case CLAIM_LATE: /* it was not executed and will not be: a new claim may be made */
+        random_hex(slot->token, sizeof slot->token);
+        claim_again(slot, 0);
+        break;
+    case CLAIM_NO_CONTENT:
+        q->content = slot->item;
+        q->content_len = slot->item_len;
+        claim_again(slot, 0);
+        break;
+    case CLAIM_ENVIRONMENT:
+        log_event(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", q->base.error));
+        worker_stop(w, 1);
+        slot_release(w, slot);
+        break;
+    case CLAIM_ERROR:
+    case CLAIM_ANSWER_COUNT:
+        log_event_limited(LOG_LEVEL_ERROR, "delivery.unreadable", LOG_S("delivery", slot->delivery),
+                          LOG_S("why", q->base.error));
+        slot_release(w, slot); /* an entry stays pending and is handed out again, at most WORKER_POISON_COUNT times */
+        break;
+    }
+}
+
+void claimed_answered(struct worker *w, struct slot *slot)
+{
+    switch (slot->claim.base.result) {
+    case REQUEST_PENDING:
+    case REQUEST_UNKNOWN: break; /* asked again as it is, token and all */
+    case REQUEST_REFUSED:        /* nothing was changed */
+        log_event_limited(LOG_LEVEL_WARN, "ledger.refused", LOG_S("why", slot->claim.base.error));
+        claim_again(slot, CLAIM_RETRY_MS);
+        break;
+    case REQUEST_ANSWERED: answered(w, slot); break;
+    }
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ledger/reads.h"
+#include "ledger/setup.h"
+#include "runtime/clock.h"
+#include "runtime/crash.h"
+#include "runtime/die.h"
+#include "runtime/log.h"
+#include "runtime/signals.h"
+
+#define PROCESS_LIVE_MS       15000 /* /live: the loop has turned since */
+#define PROCESS_ASK_MS        15000 /* the gauges that only the ledger knows */
+#define PROCESS_GONE_LIMIT_MS 60000 /* --until-idle: so long without Redis, and nothing can be concluded */
+
+static const char *const crash_points[] = {
+    "after_read",    "before_claim", "after_claim", "before_first_byte", "after_last_byte", "after_answer",
+    "before_settle", "after_settle", NULL,
+};
+
+/* ---- opening ---- */
+
+static bool live(void *context, char *why, size_t why_size)
+{
+    const struct process *p = context;
+    int64_t age_ms = clock_boottime_ms() - p->last_turn_boot_ms;
+    snprintf(why, why_size, "the loop turned %" PRId64 " ms ago", age_ms);
+    return age_ms < PROCESS_LIVE_MS;
+}
+
+static bool ready(void *context, char *why, size_t why_size)
+{
+    const struct process *p = context;
+    bool open = link_is_open(p->worker.link);
+    if (p->worker.lane_count == 0) {
+        snprintf(why, why_size, "no channels: looked for them in %s",
+                 p->config->path != NULL ? p->config->path : "./landfall.json and /etc/landfall/landfall.json");
+        return false;
+    }
+    snprintf(why, why_size, "%s", open ? "Redis answers" : "Redis is out of reach");
+    return open && !p->worker.stopping;
+}
+
+static bool open_http(struct process *p, struct errbuf *err)
+{
+    const struct metrics_http_options options = {
+        .listen = p->config->metrics_listen, .metrics = p->gauges.metrics, .live = live, .ready = ready, .context = p};
+    return p->config->metrics_listen[0] == '\0' || metrics_http_open(&options, &p->http, err);
+}
+
+static void open_lanes(struct worker *w)
+{
+    w->lane_count = channel_set_count(w->channels);
+    w->lanes = xcalloc(w->lane_count, sizeof *w->lanes);
+    for (size_t i = 0; i < w->lane_count; i++) {
+        w->lanes[i].owner.kind = OWNER_LANE;
+        w->lanes[i].channel = channel_set_at(w->channels, i);
+        session_init(&w->lanes[i].session);
+    }
+}
+
+static bool open_worker(struct process *p, struct errbuf *err)
+{
+    struct worker *w = &p->worker;
+    w->config = p->config;
+    w->channels = p->fleet.channels;
+    w->unknown_policy = p->fleet.defaults;
+    setup_name(p->config, p->name);
+    if (!setup_ledger(p->config, p->name, p->fleet.longest_window_ms, &w->ledger, err)) return false;
+    w->link = setup_link(p->config, p->name);
+    w->feed = feed_new(&w->ledger, setup_link(p->config, p->name), p->name);
+    w->round = round_new(&w->ledger);
+    w->slot_count = (int)p->config->worker_slots;
+    w->slots = xcalloc((size_t)w->slot_count, sizeof *w->slots);
+    open_lanes(w);
+    w->pool = transfer_pool_new(w->slot_count + (int)w->lane_count);
+    return true;
+}
+
+bool process_open(struct process *p, const char *config_path, bool until_idle, struct errbuf *err)
+{
+    memset(p, 0, sizeof *p);
+    p->exit_code = 1;
+    p->signal_fd = signals_open();
+    secret_protect_process();
+    gauges_init(&p->gauges);
+    tally_init(&p->worker.tally, until_idle);
+    p->worker.until_idle = until_idle;
+    p->started_wall_ms = clock_wall_ms();
+    p->last_turn_boot_ms = clock_boottime_ms();
+    if (!config_load(config_path, &p->config, err)) goto failed;
+    log_configure((enum log_level)p->config->log_level, (enum log_format)p->config->log_format);
+    if (!crash_configure(p->config->environment, crash_points, err) || !fleet_load(p->config, &p->fleet, err) ||
+        !open_worker(p, err) || !open_http(p, err))
+        goto failed;
+    log_event(LOG_LEVEL_INFO, "worker.started", LOG_S("name", p->name), LOG_S("version", LANDFALL_VERSION),
+              LOG_S("config", p->config->path != NULL ? p->config->path : "(none)"),
+              LOG_I("channels", (int64_t)p->worker.lane_count), LOG_I("slots", p->worker.slot_count));
+    log_event(LOG_LEVEL_INFO, "worker.memory_only",
+              LOG_S("why", "outcomes that Redis has not taken yet are kept in memory: a worker that is killed while "
+                           "Redis is away leaves them uncertain"));
+    return true;
+failed:
+    process_close(p);
+    return false;
+}
+
+void process_close(struct process *p)
+{
+    struct worker *w = &p->worker;
+    metrics_http_close(&p->http);
+    for (int i = 0; i < w->slot_count; i++) {
+        if (w->slots[i].phase != SLOT_FREE) slot_release(w, &w->slots[i]);
+    }
+    transfer_pool_free(&w->pool);
+    round_free(&w->round);
+    feed_batch_fini(&w->backlog);
+    feed_free(&w->feed);
+    link_free(&w->link);
+    for (size_t i = 0; i < w->lane_count; i++)
+        session_fini(&w->lanes[i].session);
+    free(w->lanes);
+    free(w->slots);
+    tally_fini(&w->tally);
+    fleet_fini(&p->fleet);
+    config_free(&p->config);
+    gauges_fini(&p->gauges);
+    signals_close(p->signal_fd);
+}
+
+/* ---- the loop's parts ---- */
+
+void worker_stop(struct worker *w, int exit_code)
+{
+    if (w->stopping) return;
+    w->stopping = true;
+    w->exit_code = exit_code;
+    w->grace_end_boot_ms = clock_boottime_ms() + w->config->worker_grace_ms;
+    log_event(LOG_LEVEL_INFO, "worker.stopping", LOG_I("in_hand", w->slots_used),
+              LOG_I("grace_ms", w->config->worker_grace_ms));
+    for (int i = 0; i < w->slot_count; i++) { /* what was never claimed is somebody else's */
+        if (w->slots[i].phase == SLOT_CLAIM && !w->slots[i].claim_sent) slot_release(w, &w->slots[i]);
+    }
+}
+
+bool process_over(const struct process *p)
+{
+    const struct worker *w = &p->worker;
+    if (p->stop_at_once) return true;
+    if (!w->stopping) return false;
+    return w->slots_used == 0 || clock_boottime_ms() >= w->grace_end_boot_ms;
+}
+
+static int wait_ms(const struct process *p)
+{
+    const struct worker *w = &p->worker;
+    int64_t now = clock_boottime_ms();
+    int64_t until = now + WORKER_TURN_MAX_MS;
+    const int64_t wakes[] = {feed_wake_ms(w->feed),
+                             link_is_open(w->link) ? w->next_agenda_ms : link_next_try_ms(w->link),
+                             w->next_heartbeat_ms};
+    for (size_t i = 0; i < sizeof wakes / sizeof wakes[0]; i++) {
+        if (wakes[i] < until) until = wakes[i];
+    }
+    for (int i = 0; i < w->slot_count; i++) {
+        const struct slot *slot = &w->slots[i];
+        bool waits = slot->phase == SLOT_CLAIM || slot->phase == SLOT_SETTLE;
+        int64_t wake =
+            slot->retry_boot_ms > now ? slot->retry_boot_ms : now + (transfer_in_flight(w->pool) > 0 ? 1 : 0);
+        if (waits && link_is_open(w->link) && wake < until) until = wake;
+        if (slot->phase == SLOT_LOGIN && until > now + 100) until = now + 100;
+    }
+    return until > now ? (int)(until - now) : 0;
+}
+
+void process_wait(struct process *p)
+{
+    struct worker *w = &p->worker;
+    struct transfer_fd fds[] = {{.fd = feed_fd(w->feed)}, {.fd = p->signal_fd}, {.fd = metrics_http_fd(p->http)}};
+    int limit_ms = wait_ms(p);
+    transfer_wait(w->pool, fds, sizeof fds / sizeof fds[0], metrics_http_timeout_ms(p->http, limit_ms));
+    metrics_http_run(p->http);
+    p->last_turn_boot_ms = clock_boottime_ms();
+}
+
+static void heartbeat(struct process *p)
+{
+    struct errbuf err;
+    char text[256];
+    const struct worker *w = &p->worker;
+    snprintf(text, sizeof text,
+             "role=worker pid=%ld started=%" PRId64 " in_hand=%d writes=%" PRId64 " published=%" PRId64 " channels=%zu",
+             (long)getpid(), p->started_wall_ms, w->slots_used, w->tally.writes, w->tally.state[DS_PUBLISHED],
+             w->lane_count);
+    if (!heartbeat_write(&w->ledger, w->link, text, p->config->redis_round_limit_ms, &err))
+        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+}
+
+/* --until-idle: nothing in hand, nothing in the queue, nothing due. */
+static void check_idle(struct process *p, int64_t now)
+{
+    struct worker *w = &p->worker;
+    struct errbuf err;
+    struct reads_overview overview;
+    if (w->slots_used > 0 || w->take_count > 0 || w->backlog.count > 0 || now < w->next_idle_check_ms) return;
+    w->next_idle_check_ms = now + WORKER_IDLE_CHECK_MS;
+    if (!link_is_open(w->link)) {
+        if (now - p->last_seen_boot_ms > PROCESS_GONE_LIMIT_MS) worker_stop(w, 2);
+        return;
+    }
+    p->last_seen_boot_ms = now;
+    if (!reads_overview(&w->ledger, w->link, &overview, p->config->redis_round_limit_ms, &err)) return;
+    bool due = w->due.count > 0 || (w->due.next_ms > 0 && w->due.next_ms <= overview.now_ms);
+    if (overview.queue_length == 0 && !due && w->agenda_reads > p->agenda_reads_at_idle) {
+        if (p->idle_seen) worker_stop(w, 0);
+        p->idle_seen = true; /* and once more: an agenda that was read before the queue ran dry proves nothing */
+    } else {
+        p->idle_seen = false;
+    }
+    p->agenda_reads_at_idle = w->agenda_reads;
+}
+
+void process_chores(struct process *p)
+{
+    struct worker *w = &p->worker;
+    int64_t now = clock_boottime_ms();
+    gauges_update(&p->gauges, w);
+    if (w->until_idle && !w->stopping) check_idle(p, now);
+    if (!link_is_open(w->link) || now < w->next_heartbeat_ms) return;
+    w->next_heartbeat_ms = now + WORKER_HEARTBEAT_MS;
+    heartbeat(p);
+    log_limited_flush(now);
+    if (p->http != NULL && now >= p->next_ask_ms) {
+        p->next_ask_ms = now + PROCESS_ASK_MS;
+        gauges_ask(&p->gauges, w);
+    }
+}
+
+/* ---- the rest ---- */
+
+void process_reload(struct process *p)
+{
+    for (size_t i = 0; i < p->worker.lane_count; i++) {
+        struct lane *lane = &p->worker.lanes[i];
+        struct errbuf err = {{0}};
+        bool changed = false;
+        if (!credentials_reload(&lane->channel->credentials, &changed, &err)) {
+            log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("channel", lane->channel->name), LOG_S("why", err.text));
+        } else if (changed) {
+            session_drop(&lane->session);
+            log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("channel", lane->channel->name));
+        }
+    }
+}
+
+int process_check(struct process *p)
+{
+    struct errbuf err = {{0}};
+    if (!link_open(p->worker.link, &err)) {
+        fprintf(stderr, "not ready: %s\n", err.text);
+        return 2;
+    }
+    printf("ready: %zu channels, Redis answers\n", p->worker.lane_count);
+    return p->worker.lane_count > 0 ? 0 : 1;
+}
+
+int process_report(struct process *p)
+{
+    struct errbuf err;
+    const struct worker *w = &p->worker;
+    int code = w->exit_code != 0 ? w->exit_code : w->until_idle ? tally_exit_code(&w->tally) : 0;
+    if (w->slots_used > 0)
+        log_event(
+            LOG_LEVEL_WARN, "worker.left_over", LOG_I("in_hand", w->slots_used),
+            LOG_S("why", "their leases end by themselves; what may have been sent becomes uncertain and is read back"));
+    if (link_is_open(w->link) && !feed_leave(w->feed, w->link, p->config->redis_round_limit_ms, &err))
+        log_event(LOG_LEVEL_WARN, "worker.not_left", LOG_S("why", err.text));
+    if (w->until_idle) tally_print(&w->tally, link_round_trips(w->link), stdout);
+    log_event(LOG_LEVEL_INFO, "worker.stopped", LOG_I("exit", code));
+    return code;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process: everything around the worker's work: opening, waiting, chores, the end.
+ */
+#ifndef LANDFALL_WORKER_PROCESS_H
+#define LANDFALL_WORKER_PROCESS_H
+
+#include "platforms/fleet.h"
+#include "runtime/metrics_http.h"
+#include "worker/gauges.h"
+#include "worker/worker.h"
+
+struct process {
+    struct config *config;
+    struct fleet fleet;
+    struct worker worker;
+    struct gauges gauges;
+    struct metrics_http *http; /* NULL: none */
+    char name[64];
+    int signal_fd;
+    int64_t started_wall_ms, last_turn_boot_ms;
+    int64_t last_seen_boot_ms, next_ask_ms;
+    uint64_t agenda_reads_at_idle;
+    bool idle_seen, stop_at_once;
+    int exit_code; /* of an open that failed */
+};
+
+/* False: err says why, exit_code with what to end; nothing is left open. */
+MUSTCHECK bool process_open(struct process *p, const char *config_path, bool until_idle, struct errbuf *err);
+void process_close(struct process *p);
+
+/* True when the loop is to end. */
+bool process_over(const struct process *p);
+/* Waits for transfers, the feed, signals and the metrics socket. */
+void process_wait(struct process *p);
+/* Heartbeat, metrics, log lines that are owed. */
+void process_chores(struct process *p);
+/* Reads credentials again; a bad file is reported and the old one stays. */
+void process_reload(struct process *p);
+/* --check: asks Redis once. The exit code. */
+int process_check(struct process *p);
+/* The last line and the exit code. */
+int process_report(struct process *p);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * settle: from the outcome of an attempt to what the ledger writes.
+ *
+ * The report is never dropped. It is decided about with the row as it is known; if the row has changed meanwhile the
+ * ledger answers with it as it is, and the same report is decided about again; if no answer comes the same decision is
+ * sent again. The platform is never asked again for an answer that it gave.
+ */
+#include "worker/worker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/backoff.h"
+#include "runtime/clock.h"
+#include "runtime/crash.h"
+#include "runtime/log.h"
+#include "runtime/random.h"
+
+#define SETTLE_RETRY_MS      500   /* the ledger refused it for now (out of memory, loading, ..) */
+#define SETTLE_UNREADABLE_MS 10000 /* somebody's hand is in the row: it is kept until the row can be read */
+#define BREAKER_FAILURES     3     /* transport failures in a row that open a channel's breaker */
+#define BREAKER_BASE_MS      2000
+#define BREAKER_CAP_MS       300000
+
+/* ---- what is told about the channel ---- */
+
+static void tell(struct lane *lane, struct channel_request *request, bool *due, enum channel_op op, const char *text)
+{
+    if (*due) return; /* it is being told already */
+    memset(request, 0, sizeof *request);
+    request->base.channel = lane->channel->name;
+    request->op = op;
+    request->text = text;
+    *due = true;
+}
+
+/* A platform that cannot be reached is asked by one probe after growing pauses, not by every delivery. */
+static void note_health(struct worker *w, struct slot *slot)
+{
+    struct lane *lane = slot->lane;
+    const struct outcome *o = &slot->outcome;
+    bool transport_failed = !slot->has_outcome && o->status == 0 && (o->kind == EV_NOT_SENT || o->kind == EV_UNKNOWN);
+    (void)w;
+    if (transport_failed) {
+        lane->healthy = false;
+        tell(lane, &lane->health, &lane->health_due, CHANNEL_FAIL, NULL);
+    } else if (o->status > 0 && o->status < 500 && !lane->healthy) {
+        lane->healthy = true;
+        tell(lane, &lane->health, &lane->health_due, CHANNEL_RECOVER, NULL);
+    }
+}
+
+void settle_health(struct worker *w, struct lane *lane, int64_t failures)
+{
+    if (failures < BREAKER_FAILURES) return;
+    int64_t wait_ms =
+        backoff_ms((int)(failures - BREAKER_FAILURES + 1), BREAKER_BASE_MS, BREAKER_CAP_MS, random_below(UINT32_MAX));
+    tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, "breaker");
+    lane->block.until_ms = ledger_now(w) + wait_ms;
+    log_event(LOG_LEVEL_WARN, "channel.breaker", LOG_S("channel", lane->channel->name), LOG_I("failures", failures),
+              LOG_I("wait_ms", wait_ms));
+}
+
+static void channel_effects(struct slot *slot)
+{
+    struct lane *lane = slot->lane;
+    const struct delivery_decision *d = &slot->decision;
+    if (d->pause_channel) {
+        if (!lane->pause_due)
+            log_event(LOG_LEVEL_ERROR, "channel.paused", LOG_S("channel", lane->channel->name),
+                      LOG_S("why", "the credential was refused"), LOG_I("status", slot->outcome.status));
+        tell(lane, &lane->pause, &lane->pause_due, CHANNEL_PAUSE, "credential");
+    }
+    if (d->block_until_ms > 0) {
+        tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, "rate limit");
+        if (lane->block.until_ms < d->block_until_ms) lane->block.until_ms = d->block_until_ms;
+    }
+}
+
+/* ---- deciding ---- */
+
+static void fill_report(struct worker *w, struct slot *slot)
+{
+    const struct outcome *o = &slot->outcome;
+    const struct delivery_policy *p = &slot->lane->channel->policy;
+    struct delivery_input *in = &slot->report;
+    memset(in, 0, sizeof *in);
+    in->event = o->kind;
+    in->reason = o->reason;
+    in->attempt = slot->claim.attempt;
+    snprintf(in->token, sizeof in->token, "%s", slot->token);
+    in->ext_id = o->ext_id;
+    in->jitter = random_below(UINT32_MAX);
+    int64_t wait_ms = o->wait_ms;
+    if (wait_ms == 0 && o->kind == EV_WAIT)
+        wait_ms = backoff_ms(slot->claim.attempt, p->backoff_base_ms, p->backoff_cap_ms, in->jitter);
+    in->until_ms = wait_ms > 0 ? ledger_now(w) + wait_ms : 0;
+}
+
+static void done(struct worker *w, struct slot *slot, enum delivery_state state)
+{
+    tally_note(&w->tally, slot->delivery, state);
+    slot_release(w, slot);
+}
+
+static void fill_decide(struct slot *slot)
+{
+    struct decide_request *q = &slot->decide;
+    const struct outcome *o = &slot->outcome;
+    memset(q, 0, sizeof *q);
+    q->base.channel = slot->channel;
+    q->base.delivery = slot->delivery;
+    q->row = &slot->row.core;
+    q->decision = &slot->decision;
+    q->lease_token = slot->token;
+    q->ext_id = o->ext_id[0] != '\0' ? o->ext_id : NULL;
+    q->url = o->url[0] != '\0' ? o->url : NULL;
+    q->duplicate_id = slot->decision.duplicate ? o->ext_id : NULL;
+    q->status = o->status;
+    q->detail = o->detail;
+    q->detail_len = strlen(o->detail);
+    if (slot->row.core.state != DS_NONE) return;
+    q->attempt = slot->claim.attempt; /* the ledger has lost the row: it is made again */
+    q->token = slot->token;
+    q->key = slot->key;
+    q->content_hash = slot->content.hash;
+    q->content = slot->item;
+    q->content_len = slot->item_len;
+    q->body_hash = slot->body_hash;
+    q->frozen = slot->frozen;
+    q->frozen_len = slot->frozen_len;
+    q->approved_at_ms = slot->approved_at_ms;
+}
+
+static void decide(struct worker *w, struct slot *slot)
+{
+    slot->decision = delivery_step(&slot->row.core, &slot->report, &slot->lane->channel->policy, ledger_now(w));
+    if (slot->decision.verdict != VERDICT_CHANGE) { /* it stands there already */
+        done(w, slot, slot->row.core.state);
+        return;
+    }
+    channel_effects(slot);
+    fill_decide(slot);
+    slot_phase_set(slot, SLOT_SETTLE);
+}
+
+void settle_begin(struct worker *w, struct slot *slot)
+{
+    fill_report(w, slot);
+    note_health(w, slot);
+    decide(w, slot);
+}
+
+/* ---- what the ledger says ---- */
+
+static void log_settled(const struct slot *slot)
+{
+    const struct delivery_decision *d = &slot->decision;
+    const struct outcome *o = &slot->outcome;
+    if (d->duplicate)
+        log_event(LOG_LEVEL_ERROR, "delivery.duplicate", LOG_S("delivery", slot->delivery),
+                  LOG_S("kept", slot->row.core.ext_id), LOG_S("other", o->ext_id));
+    if (d->alert)
+        log_event(LOG_LEVEL_ERROR, "delivery.alert", LOG_S("delivery", slot->delivery),
+                  LOG_S("why", "it was rejected and exists"));
+    log_event(d->state == DS_REJECTED || d->state == DS_HELD ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "delivery.settled",
+              LOG_S("delivery", slot->delivery), LOG_S("state", delivery_state_name(d->state)),
+              LOG_S("reason", delivery_reason_name(d->reason)), LOG_I("attempt", slot->claim.attempt),
+              LOG_S("outcome", delivery_event_name(o->kind)), LOG_I("status", o->status),
+              LOG_S("ext_id", o->ext_id[0] != '\0' ? o->ext_id : NULL),
+              LOG_S("why", o->kind != EV_COMMITTED && o->detail[0] != '\0' ? o->detail : NULL));
+}
+
+static void stale(struct worker *w, struct slot *slot)
+{
+    slot->row = slot->decide.current;
+    w->tally.late_reports++;
+    decide(w, slot);
+}
+
+/* The platform answered with an id that belongs to another delivery: what it means for this one is unknown. */
+static void foreign(struct worker *w, struct slot *slot)
+{
+    log_event(LOG_LEVEL_ERROR, "delivery.foreign_id", LOG_S("delivery", slot->delivery),
+              LOG_S("ext_id", slot->outcome.ext_id), LOG_S("owner", slot->decide.other));
+    slot->outcome.kind = EV_CONFLICT;
+    slot->outcome.ext_id[0] = '\0';
+    slot->outcome.url[0] = '\0';
+    fill_report(w, slot);
+    decide(w, slot);
+}
+
+static void again_later(struct slot *slot, int64_t wait_ms)
+{
+    slot->retry_boot_ms = clock_boottime_ms() + wait_ms;
+    slot_phase_set(slot, SLOT_SETTLE);
+}
+
+void settle_answered(struct worker *w, struct slot *slot)
+{
+    struct decide_request *q = &slot->decide;
+    if (q->base.result == REQUEST_PENDING || q->base.result == REQUEST_UNKNOWN)
+        return; /* the same again, with the next round */
+    if (q->base.result == REQUEST_REFUSED) {
+        again_later(slot, SETTLE_RETRY_MS);
+        return;
+    }
+    crash_point("after_settle");
+    switch (q->answer) {
+    case DECIDE_OK:
+        log_settled(slot);
+        done(w, slot, slot->decision.state);
+        break;
+    case DECIDE_STALE: stale(w, slot); break;
+    case DECIDE_FOREIGN: foreign(w, slot); break;
+    case DECIDE_ENVIRONMENT:
+        log_event_limited(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", q->base.error));
+        worker_stop(w, 1);
+        again_later(slot, SETTLE_UNREADABLE_MS);
+        break;
+    case DECIDE_EARLY:
+    case DECIDE_NO_CONTENT:
+    case DECIDE_ERROR:
+    case DECIDE_ANSWER_COUNT:
+        log_event_limited(LOG_LEVEL_ERROR, "delivery.unreadable", LOG_S("delivery", slot->delivery),
+                          LOG_S("why", q->base.error));
+        again_later(slot, SETTLE_UNREADABLE_MS);
+        break;
+    }
+}

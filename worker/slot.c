@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Slots and lanes: acquired, released, counted. Every slot is freed in one place, so nothing that it owns can be
+ * forgotten. */
+#include "worker/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/clock.h"
+#include "runtime/die.h"
+#include "runtime/random.h"
+
+int64_t ledger_now(const struct worker *w)
+{
+    return server_clock_now(link_clock(w->link), clock_boottime_ms());
+}
+
+struct slot *slot_acquire(struct worker *w)
+{
+    for (int i = 0; i < w->slot_count; i++) {
+        struct slot *slot = &w->slots[i];
+        if (slot->phase == SLOT_FREE) {
+            memset(slot, 0, sizeof *slot);
+            slot->owner.kind = OWNER_SLOT;
+            slot->ready_boot_ms = clock_boottime_ms();
+            random_hex(slot->token, sizeof slot->token);
+            slot->phase = SLOT_CLAIM;
+            w->slots_used++;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+void slot_lane_set(struct slot *slot, struct lane *lane)
+{
+    slot->lane = lane;
+    if (lane != NULL) lane->slots++;
+}
+
+void slot_request_drop(struct slot *slot)
+{
+    json_decref(slot->input);
+    slot->input = NULL;
+    if (slot->has_form) form_fini(&slot->form);
+    slot->has_form = false;
+    free(slot->frozen);
+    slot->frozen = NULL;
+    slot->frozen_len = 0;
+}
+
+void slot_release(struct worker *w, struct slot *slot)
+{
+    if (slot->lane != NULL) slot->lane->slots--;
+    slot_request_drop(slot);
+    if (slot->has_content) content_fini(&slot->content);
+    claim_fini(&slot->claim);
+    free(slot->item);
+    memset(slot, 0, sizeof *slot);
+    slot->phase = SLOT_FREE;
+    w->slots_used--;
+}
+
+void slot_phase_set(struct slot *slot, enum slot_phase phase)
+{
+    slot->phase = phase;
+    slot->ready_boot_ms = clock_boottime_ms();
+}
+
+struct lane *lane_of(struct worker *w, const char *channel)
+{
+    size_t low = 0, high = w->lane_count;
+    while (low < high) { /* the channel set is sorted by name */
+        size_t middle = (low + high) / 2;
+        int order = strcmp(w->lanes[middle].channel->name, channel);
+        if (order == 0) return &w->lanes[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+int lane_room(const struct worker *w, const struct lane *lane)
+{
+    int room = (int)config_channel_slots(w->config) - lane->slots;
+    return room > 0 ? room : 0;
+}

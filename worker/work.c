@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * work: where work comes from: the agenda first (what comes again must not starve behind what is new), then the feed,
+ * then what dead workers left.
+ */
+#include "worker/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/clock.h"
+#include "runtime/die.h"
+#include "runtime/log.h"
+
+static int slots_free(const struct worker *w)
+{
+    return w->slot_count - w->slots_used - (int)w->take_count;
+}
+
+static void keep_link(struct worker *w)
+{
+    struct errbuf err = {{0}};
+    if (link_keep(w->link, &err) || err.text[0] == '\0') return;
+    log_event_limited(LOG_LEVEL_WARN, "ledger.away", LOG_S("why", err.text));
+    if (link_must_stop(w->link)) {
+        log_event(LOG_LEVEL_FATAL, "ledger.stop", LOG_S("why", err.text));
+        worker_stop(w, 2);
+    }
+}
+
+/* ---- the agenda ---- */
+
+static int room_of(const char *channel, void *arg)
+{
+    struct worker *w = arg;
+    const struct lane *lane = lane_of(w, channel);
+    return lane == NULL ? TAKE_UNKNOWN_CHANNEL : lane_room(w, lane);
+}
+
+static struct take_channel *take_channel_of(struct worker *w, const char *name, size_t *count)
+{
+    for (size_t i = 0; i < *count; i++) {
+        if (strcmp(w->take_channels[i].name, name) == 0) return &w->take_channels[i];
+    }
+    const struct lane *lane = lane_of(w, name);
+    struct take_channel *out = &w->take_channels[(*count)++];
+    *out = (struct take_channel){.name = name, .room = TAKE_UNKNOWN_CHANNEL, .burst = 1};
+    if (lane != NULL)
+        *out = (struct take_channel){
+            .name = name,
+            .room = lane_room(w, lane),
+            .late_commit_ms = lane->channel->policy.late_commit_ms,
+            .harmless = lane->channel->policy.harmless,
+            .spacing_ms = lane->channel->spacing_ms,
+            .burst = lane->channel->burst,
+        };
+    return out;
+}
+
+static void prepare_takes(struct worker *w)
+{
+    size_t channels = 0;
+    for (size_t i = 0; i < w->due.count; i++) {
+        const struct agenda_item *item = &w->due.item[i];
+        w->takes[i] = (struct take_request){
+            .base = {.channel = item->channel, .delivery = item->delivery[0] != '\0' ? item->delivery : NULL},
+            .channel = take_channel_of(w, item->channel, &channels),
+            .waiting = item->waiting,
+            .score_ms = item->score_ms,
+        };
+    }
+    w->take_count = w->due.count;
+    w->takes_since_ms = clock_boottime_ms();
+}
+
+static void read_agenda(struct worker *w, int64_t now)
+{
+    struct errbuf err = {{0}};
+    int free_slots = slots_free(w);
+    int64_t server_now = server_clock_now(link_clock(w->link), now);
+    size_t max = free_slots < AGENDA_DUE_MAX ? (size_t)free_slots : AGENDA_DUE_MAX;
+    w->next_agenda_ms = now + WORKER_AGENDA_MS;
+    if (!agenda_read(&w->ledger, w->link, server_now, max, room_of, w, &w->due, w->config->redis_round_limit_ms,
+                     &err)) {
+        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+        return;
+    }
+    w->agenda_reads++;
+    if (w->due.count == max) /* there may be more: as soon as there are slots */
+        w->next_agenda_ms = now;
+    else if (w->due.next_ms > 0 && w->due.next_ms - server_now < WORKER_AGENDA_MS)
+        w->next_agenda_ms = now + (w->due.next_ms > server_now ? w->due.next_ms - server_now : 0);
+    prepare_takes(w);
+}
+
+/* ---- the feed ---- */
+
+static void drain_backlog(struct worker *w)
+{
+    w->backlog_at = intake_entries(w, &w->backlog, w->backlog_at);
+    if (w->backlog_at < w->backlog.count) return;
+    feed_batch_fini(&w->backlog);
+    w->backlog_at = 0;
+}
+
+static void backlog_add(struct worker *w, struct feed_batch *own_batch)
+{
+    size_t count = w->backlog.count + own_batch->count;
+    w->backlog.entries = xrealloc_array(w->backlog.entries, count, sizeof *w->backlog.entries);
+    memcpy(&w->backlog.entries[w->backlog.count], own_batch->entries, own_batch->count * sizeof *own_batch->entries);
+    w->backlog.count = count;
+    free(own_batch->entries); /* the entries themselves have moved */
+}
+
+static void read_feed(struct worker *w)
+{
+    struct errbuf err = {{0}};
+    int free_slots = slots_free(w);
+    bool full = w->backlog.count > 0 || free_slots <= 0 || w->stopping || !link_is_open(w->link);
+    struct feed_batch batch = {0};
+    if (!feed_step(w->feed, full ? 0 : (size_t)free_slots, &batch, &err) && err.text[0] != '\0')
+        log_event_limited(LOG_LEVEL_WARN, "feed.lost", LOG_S("why", err.text));
+    if (batch.count == 0) return;
+    backlog_add(w, &batch); /* an answer may have been under way when the slots were taken */
+    drain_backlog(w);
+}
+
+static void reclaim(struct worker *w, int64_t now)
+{
+    struct errbuf err = {{0}};
+    int free_slots = slots_free(w);
+    w->next_reclaim_ms = now + WORKER_RECLAIM_MS;
+    if (w->config->worker_reclaim_idle_ms < WORKER_RECLAIM_MS)
+        w->next_reclaim_ms = now + w->config->worker_reclaim_idle_ms;
+    if (w->backlog.count > 0 || free_slots <= 0) return;
+    if (!feed_reclaim(w->feed, w->link, w->config->worker_reclaim_idle_ms, (size_t)free_slots, &w->backlog,
+                      w->config->redis_round_limit_ms, &err))
+        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+    drain_backlog(w);
+}
+
+void work_take_in(struct worker *w)
+{
+    int64_t now = clock_boottime_ms();
+    keep_link(w);
+    if (w->backlog.count > 0) drain_backlog(w);
+    if (!w->stopping && link_is_open(w->link)) {
+        if (w->take_count == 0 && slots_free(w) > 0 && now >= w->next_agenda_ms) read_agenda(w, now);
+        if (now >= w->next_reclaim_ms) reclaim(w, now);
+    }
+    read_feed(w);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker: what one worker process holds.
+ *
+ * A slot is one delivery on its way: from the entry (or what take handed over) to the settled row. Slots are a fixed
+ * array, so a worker's memory is bounded and "full" means something. A lane is this worker's side of one channel: how
+ * many slots it holds, its session, its breaker's memory.
+ *
+ *   intake.c   entry or taken work -> a slot with a frozen request            SLOT_CLAIM
+ *   round.c    claims, settlements, takes of a turn in one round trip         SLOT_CLAIM -> SLOT_READY, SLOT_SETTLE ->
+ * SLOT_FREE send.c     login and the write request; the only file that starts one     SLOT_READY -> SLOT_LOGIN ->
+ * SLOT_SENDING -> SLOT_SETTLE settle.c   outcome -> decision of core/ -> what the ledger is to write
+ *
+ * One thread; nothing here is shared.
+ */
+#ifndef LANDFALL_WORKER_WORKER_H
+#define LANDFALL_WORKER_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "keys/content.h"
+#include "keys/identity.h"
+#include "keys/key.h"
+#include "ledger/agenda.h"
+#include "ledger/feed.h"
+#include "ledger/round.h"
+#include "platforms/auth.h"
+#include "platforms/channel.h"
+#include "platforms/form.h"
+#include "platforms/transfer.h"
+#include "platforms/verdict.h"
+#include "runtime/config.h"
+#include "worker/attempt.h"
+#include "worker/tally.h"
+
+#define WORKER_HEARTBEAT_MS  10000
+#define WORKER_RECLAIM_MS    5000
+#define WORKER_AGENDA_MS     500  /* the agenda is read this often while nothing is known to be due */
+#define WORKER_IDLE_CHECK_MS 500  /* --until-idle asks the ledger this often */
+#define WORKER_TURN_MAX_MS   1000 /* no turn of the loop waits longer: the heartbeat of /live */
+#define WORKER_GATHER_MS     16   /* with many transfers in flight, a round waits this long for company at most */
+#define WORKER_POISON_COUNT  5    /* an entry that was handed out so often without a claim is put aside unparsed */
+
+enum slot_phase { SLOT_FREE, SLOT_CLAIM, SLOT_READY, SLOT_LOGIN, SLOT_SENDING, SLOT_SETTLE };
+
+/* Who a transfer belongs to: the first member of slot and lane. */
+enum owner_kind { OWNER_SLOT, OWNER_LANE };
+struct owner {
+    enum owner_kind kind;
+};
+
+struct lane {
+    struct owner owner;
+    struct channel *channel;
+    int slots; /* held by this channel now */
+    struct session session;
+    struct outcome login_outcome;                /* of the last login, where it failed */
+    bool login_failed;                           /* until its waiters were told */
+    bool healthy;                                /* our last word to the ledger about this channel was a success */
+    struct channel_request pause, block, health; /* what is to be told about the channel */
+    bool pause_due, block_due, health_due;       /* to be told, or in the round */
+};
+
+struct slot {
+    struct owner owner;
+    enum slot_phase phase;
+    struct lane *lane; /* NULL: a channel that this worker does not know */
+    char channel[IDENTITY_CHANNEL_BYTES];
+    char delivery[IDENTITY_NAME_BYTES];
+    char after[IDENTITY_NAME_BYTES];
+    struct content content;
+    bool has_content;
+    char entry_id[FEED_ENTRY_BYTES]; /* of the queue; "" where take handed it out */
+    char *item;                      /* the item's bytes as they were given; owned */
+    size_t item_len;
+    int64_t approved_at_ms;
+    int64_t not_before_ms, not_after_ms; /* 0: none */
+    int generation;
+    char key[KEY_BYTES];
+    char body_hash[HASH_HEX_BYTES];
+    char *frozen; /* the frozen write request; owned */
+    size_t frozen_len;
+    json_t *input;    /* what programs see; owned */
+    struct form form; /* the same, to be filled */
+    bool has_form;
+    char token[CLAIM_TOKEN_BYTES];
+    bool in_round;   /* its request waits in the ledger's round */
+    bool claim_sent; /* the ledger may have granted it */
+    struct claim_request claim;
+    struct row row; /* as the ledger said last */
+    struct attempt attempt;
+    struct transfer *transfer;
+    int64_t deadline_boot_ms; /* a write starts before */
+    int64_t started_boot_ms;
+    bool has_outcome; /* known before the send: the item does not fit */
+    struct outcome outcome;
+    struct delivery_input report;
+    struct delivery_decision decision;
+    struct decide_request decide;
+    int64_t retry_boot_ms; /* the ledger refused it for now: not before */
+    int64_t ready_boot_ms; /* since when it waits for a round */
+};
+
+struct worker {
+    const struct config *config;
+    struct channel_set *channels;
+    struct ledger ledger;
+    struct redis_link *link;
+    struct feed *feed;
+    struct ledger_round *round;
+    struct transfer_pool *pool;
+    struct lane *lanes; /* one for each channel, in their order */
+    size_t lane_count;
+    struct slot *slots;
+    int slot_count, slots_used;
+    struct delivery_policy unknown_policy; /* of channels that this worker does not know */
+    struct feed_batch backlog;             /* entries that were read and have no slot yet */
+    size_t backlog_at;
+    struct agenda_due due;
+    struct take_request takes[AGENDA_DUE_MAX];
+    struct take_channel take_channels[AGENDA_DUE_MAX];
+    size_t take_count;
+    int64_t takes_since_ms; /* boot time */
+    bool stopping, until_idle;
+    int64_t grace_end_boot_ms;
+    int64_t next_agenda_ms, next_reclaim_ms, next_heartbeat_ms, next_idle_check_ms; /* boot time */
+    uint64_t agenda_reads;                                                          /* that were answered */
+    int exit_code; /* of a stop that a person must look at; 0: none */
+    struct tally tally;
+};
+
+/* ---- slots (slot.c) ---- */
+/* The server's time, at the earliest. */
+int64_t ledger_now(const struct worker *w);
+struct slot *slot_acquire(struct worker *w); /* in SLOT_CLAIM, with a token; NULL where all are in use */
+void slot_release(struct worker *w, struct slot *slot);
+void slot_phase_set(struct slot *slot, enum slot_phase phase);
+void slot_lane_set(struct slot *slot, struct lane *lane);
+/* Forgets the rendered request. */
+void slot_request_drop(struct slot *slot);
+struct lane *lane_of(struct worker *w, const char *channel); /* NULL: not configured here */
+int lane_room(const struct worker *w, const struct lane *lane);
+
+/* ---- intake.c ---- */
+/* Takes entries from number `from` on while there are slots; returns the number of the first that was not taken. */
+size_t intake_entries(struct worker *w, const struct feed_batch *batch, size_t from);
+void intake_taken(struct worker *w, const struct take_request *take);
+/* Renders, freezes, and makes the slot's claim; an item that does not fit its channel leaves an outcome for later. */
+void intake_claim(struct worker *w, struct slot *slot);
+
+/* ---- work.c ---- */
+/* Connection, agenda, feed: fills free slots. */
+void work_take_in(struct worker *w);
+
+/* ---- round.c ---- */
+/* True if a round should run now. */
+bool round_due(const struct worker *w, int64_t now_boot_ms);
+/* Everything that waits for the ledger, in one round trip. */
+void round_turn(struct worker *w);
+
+/* ---- claimed.c ---- */
+/* The ledger has answered the slot's claim, or not. */
+void claimed_answered(struct worker *w, struct slot *slot);
+
+/* ---- send.c ---- */
+void send_begin(struct worker *w, struct slot *slot);
+/* Slots that wait for a session: on, or over. */
+void send_waiting(struct worker *w);
+/* Collects finished transfers. */
+void send_collect(struct worker *w);
+
+/* ---- settle.c ---- */
+/* The attempt is over: decides with the row as it is known. */
+void settle_begin(struct worker *w, struct slot *slot);
+/* The ledger has answered the slot's decision, or not. */
+void settle_answered(struct worker *w, struct slot *slot);
+/* The ledger counts this many transport failures of the channel in a row. */
+void settle_health(struct worker *w, struct lane *lane, int64_t failures);
+
+/* Takes nothing more and ends when what is in hand is settled; exit_code 0 is an orderly end. */
+void worker_stop(struct worker *w, int exit_code);
+
+#endif

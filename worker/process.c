@@ -17,6 +17,7 @@
 
 #define PROCESS_LIVE_MS       15000 /* /live: the loop has turned since */
 #define PROCESS_ASK_MS        15000 /* the gauges that only the ledger knows */
+#define PROCESS_LAST_ROUND_MS 3000  /* after the grace time, to write down what was given up */
 #define PROCESS_GONE_LIMIT_MS 60000 /* --until-idle: so long without Redis, and nothing can be concluded */
 
 static const char *const crash_points[] = {
@@ -93,7 +94,7 @@ bool process_open(struct process *p, const char *config_path, bool until_idle, s
     tally_init(&p->worker.tally, until_idle);
     p->worker.until_idle = until_idle;
     p->started_wall_ms = clock_wall_ms();
-    p->last_turn_boot_ms = clock_boottime_ms();
+    p->last_turn_boot_ms = p->last_seen_boot_ms = clock_boottime_ms();
     if (!config_load(config_path, &p->config, err)) goto failed;
     log_configure((enum log_level)p->config->log_level, (enum log_format)p->config->log_format);
     if (!crash_configure(p->config->environment, crash_points, err) || !fleet_load(p->config, &p->fleet, err) ||
@@ -154,7 +155,29 @@ bool process_over(const struct process *p)
     const struct worker *w = &p->worker;
     if (p->stop_at_once) return true;
     if (!w->stopping) return false;
-    return w->slots_used == 0 || clock_boottime_ms() >= w->grace_end_boot_ms;
+    return w->slots_used == 0 || clock_boottime_ms() >= w->grace_end_boot_ms + PROCESS_LAST_ROUND_MS;
+}
+
+/* The earliest moment at which something is to be done that no descriptor announces. What cannot be done now (no slot
+ * is free, Redis is away) must not be waited for, or the loop would spin. */
+static int64_t wake_of_work(const struct worker *w)
+{
+    int64_t until = work_has_room(w) ? feed_wake_ms(w->feed) : INT64_MAX;
+    int64_t wake = link_next_try_ms(w->link);
+    if (link_is_open(w->link)) {
+        bool reads_agenda = !w->stopping && w->take_count == 0 && w->slots_used < w->slot_count;
+        wake = reads_agenda && w->next_agenda_ms < w->next_heartbeat_ms ? w->next_agenda_ms : w->next_heartbeat_ms;
+    }
+    return wake < until ? wake : until;
+}
+
+static int64_t wake_of_slot(const struct worker *w, const struct slot *slot, int64_t now)
+{
+    bool waits = slot->phase == SLOT_CLAIM || slot->phase == SLOT_SETTLE;
+    if (slot->phase == SLOT_LOGIN) return now + 100;
+    if (!waits || !link_is_open(w->link)) return INT64_MAX;
+    if (slot->retry_boot_ms > now) return slot->retry_boot_ms;
+    return now + (transfer_in_flight(w->pool) > 0 ? 1 : 0);
 }
 
 static int wait_ms(const struct process *p)
@@ -162,19 +185,11 @@ static int wait_ms(const struct process *p)
     const struct worker *w = &p->worker;
     int64_t now = clock_boottime_ms();
     int64_t until = now + WORKER_TURN_MAX_MS;
-    const int64_t wakes[] = {feed_wake_ms(w->feed),
-                             link_is_open(w->link) ? w->next_agenda_ms : link_next_try_ms(w->link),
-                             w->next_heartbeat_ms};
-    for (size_t i = 0; i < sizeof wakes / sizeof wakes[0]; i++) {
-        if (wakes[i] < until) until = wakes[i];
-    }
+    int64_t wake = wake_of_work(w);
+    if (wake < until) until = wake;
     for (int i = 0; i < w->slot_count; i++) {
-        const struct slot *slot = &w->slots[i];
-        bool waits = slot->phase == SLOT_CLAIM || slot->phase == SLOT_SETTLE;
-        int64_t wake =
-            slot->retry_boot_ms > now ? slot->retry_boot_ms : now + (transfer_in_flight(w->pool) > 0 ? 1 : 0);
-        if (waits && link_is_open(w->link) && wake < until) until = wake;
-        if (slot->phase == SLOT_LOGIN && until > now + 100) until = now + 100;
+        wake = wake_of_slot(w, &w->slots[i], now);
+        if (wake < until) until = wake;
     }
     return until > now ? (int)(until - now) : 0;
 }
@@ -231,6 +246,10 @@ void process_chores(struct process *p)
     struct worker *w = &p->worker;
     int64_t now = clock_boottime_ms();
     gauges_update(&p->gauges, w);
+    if (w->stopping && !p->given_up && now >= w->grace_end_boot_ms) {
+        p->given_up = true;
+        send_give_up(w);
+    }
     if (w->until_idle && !w->stopping) check_idle(p, now);
     if (!link_is_open(w->link) || now < w->next_heartbeat_ms) return;
     w->next_heartbeat_ms = now + WORKER_HEARTBEAT_MS;

@@ -162,11 +162,23 @@ static void write_collect(struct worker *w, struct slot *slot, struct transfer *
         .input = slot->input, .now_ms = ledger_now(w), .session = needs_session(slot), .replay = slot->claim.in_doubt};
     const struct transfer_facts *facts = transfer_facts(transfer);
     slot->transfer = NULL;
+    slot->transfer_end = facts->complete ? TRANSFER_ANSWERED : TRANSFER_FAILED;
     if (facts->reached) w->tally.writes++;
     verdict(slot->lane->channel, facts, transfer_answer(transfer), &context, &slot->outcome);
     if (slot->outcome.session_expired) session_drop(&slot->lane->session);
     crash_point("after_answer");
     advance(w, slot, ATTEMPT_ANSWERED);
+}
+
+void send_give_up(struct worker *w)
+{
+    for (int i = 0; i < w->slot_count; i++) {
+        struct slot *slot = &w->slots[i];
+        if (slot->phase == SLOT_SENDING)
+            transfer_abort(slot->transfer);
+        else if (slot->phase == SLOT_LOGIN)
+            advance(w, slot, ATTEMPT_TOO_LATE);
+    }
 }
 
 void send_collect(struct worker *w)

@@ -36,16 +36,13 @@ static void tell(struct lane *lane, struct channel_request *request, bool *due, 
 }
 
 /* A platform that cannot be reached is asked by one probe after growing pauses, not by every delivery. */
-static void note_health(struct worker *w, struct slot *slot)
+static void note_health(struct slot *slot)
 {
     struct lane *lane = slot->lane;
-    const struct outcome *o = &slot->outcome;
-    bool transport_failed = !slot->has_outcome && o->status == 0 && (o->kind == EV_NOT_SENT || o->kind == EV_UNKNOWN);
-    (void)w;
-    if (transport_failed) {
+    if (slot->transfer_end == TRANSFER_FAILED) {
         lane->healthy = false;
         tell(lane, &lane->health, &lane->health_due, CHANNEL_FAIL, NULL);
-    } else if (o->status > 0 && o->status < 500 && !lane->healthy) {
+    } else if (slot->transfer_end == TRANSFER_ANSWERED && !lane->healthy) {
         lane->healthy = true;
         tell(lane, &lane->health, &lane->health_due, CHANNEL_RECOVER, NULL);
     }
@@ -148,7 +145,7 @@ static void decide(struct worker *w, struct slot *slot)
 void settle_begin(struct worker *w, struct slot *slot)
 {
     fill_report(w, slot);
-    note_health(w, slot);
+    note_health(slot);
     decide(w, slot);
 }
 

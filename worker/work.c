@@ -17,6 +17,11 @@ static int slots_free(const struct worker *w)
     return w->slot_count - w->slots_used - (int)w->take_count;
 }
 
+bool work_has_room(const struct worker *w)
+{
+    return w->backlog.count == 0 && slots_free(w) > 0 && !w->stopping && link_is_open(w->link);
+}
+
 static void keep_link(struct worker *w)
 {
     struct errbuf err = {{0}};
@@ -116,7 +121,7 @@ static void read_feed(struct worker *w)
 {
     struct errbuf err = {{0}};
     int free_slots = slots_free(w);
-    bool full = w->backlog.count > 0 || free_slots <= 0 || w->stopping || !link_is_open(w->link);
+    bool full = !work_has_room(w);
     struct feed_batch batch = {0};
     if (!feed_step(w->feed, full ? 0 : (size_t)free_slots, &batch, &err) && err.text[0] != '\0')
         log_event_limited(LOG_LEVEL_WARN, "feed.lost", LOG_S("why", err.text));

@@ -94,6 +94,7 @@ struct slot {
     int64_t deadline_boot_ms; /* a write starts before */
     int64_t started_boot_ms;
     bool has_outcome; /* known before the send: the item does not fit */
+    enum { TRANSFER_NONE, TRANSFER_FAILED, TRANSFER_ANSWERED } transfer_end; /* of the write request */
     struct outcome outcome;
     struct delivery_input report;
     struct delivery_decision decision;
@@ -152,6 +153,8 @@ void intake_claim(struct worker *w, struct slot *slot);
 /* ---- work.c ---- */
 /* Connection, agenda, feed: fills free slots. */
 void work_take_in(struct worker *w);
+/* True if new entries may be asked for. */
+bool work_has_room(const struct worker *w);
 
 /* ---- round.c ---- */
 /* True if a round should run now. */
@@ -169,6 +172,8 @@ void send_begin(struct worker *w, struct slot *slot);
 void send_waiting(struct worker *w);
 /* Collects finished transfers. */
 void send_collect(struct worker *w);
+/* The grace time is over: what is in flight is given up, so that its row says so before the process ends. */
+void send_give_up(struct worker *w);
 
 /* ---- settle.c ---- */
 /* The attempt is over: decides with the row as it is known. */

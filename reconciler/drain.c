@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "reconciler/drain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "platforms/channel.h"
+#include "reconciler/drain_list.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+
+#define DRAIN_BUSY_MS 60000 /* without --wait: so long for an account that somebody else walks */
+#define DRAIN_GONE_MS 10000 /* so long without Redis, and nothing can be concluded */
+
+struct drain {
+    struct process *process;
+    const struct drain_options *options;
+    struct drain_list list;
+    int64_t started_boot_ms, redis_boot_ms;
+    bool out_of_reach; /* Redis, or a platform whose deliveries stay uncertain because of it */
+    bool timed_out;
+};
+
+static bool is_selected(const struct drain_options *options, const char *channel)
+{
+    for (size_t i = 0; i < options->channel_count; i++)
+        if (strcmp(options->channels[i], channel) == 0) return true;
+    return options->channel_count == 0;
+}
+
+static bool check_channels(struct reconciler *r, const struct drain_options *options)
+{
+    for (size_t i = 0; i < options->channel_count; i++) {
+        if (lane_of(r, options->channels[i]) != NULL) continue;
+        fprintf(stderr, "landfall-reconciler: channel %s is not configured here: name it in the configuration\n",
+                options->channels[i]);
+        return false;
+    }
+    return true;
+}
+
+/* ---- what there is ---- */
+
+static bool list_channel(struct drain *d, const struct reads_channel *channel, const struct reads_overview *overview,
+                         struct errbuf *err)
+{
+    struct reconciler *r = &d->process->reconciler;
+    struct lane *lane = lane_of(r, channel->channel);
+    if (lane == NULL) {
+        drain_list_stranger(&d->list, channel->channel, channel->uncertain);
+        return true;
+    }
+    lane->wanted = true;
+    return drain_list_read(&d->list, r, lane->channel, overview, err);
+}
+
+static bool list_all(struct drain *d, struct errbuf *err)
+{
+    struct reconciler *r = &d->process->reconciler;
+    struct reads_channel *channels = NULL;
+    struct reads_overview overview;
+    size_t count = 0;
+    bool ok = link_open(r->link, err) && reconciler_read_time(r, &overview, err) &&
+              reads_channels(&r->ledger, r->link, NULL, &channels, &count, r->config->redis_round_limit_ms, err);
+    for (size_t i = 0; ok && i < count; i++)
+        if (channels[i].uncertain > 0 && is_selected(d->options, channels[i].channel))
+            ok = list_channel(d, &channels[i], &overview, err);
+    reads_channels_free(&channels, count);
+    return ok;
+}
+
+/* ---- what happens ---- */
+
+static void on_resolved(void *context, const struct resolved *resolved)
+{
+    struct drain *d = context;
+    if (resolved->state == DS_UNCERTAIN && d->options->wait) return; /* it is looked at again */
+    drain_list_tell(&d->list, resolved, reconciler_now_ms(&d->process->reconciler));
+}
+
+static void on_walk(void *context, const struct walk *walk, int64_t next_look_ms)
+{
+    struct drain *d = context;
+    const struct reconciler *r = &d->process->reconciler;
+    const int64_t now = clock_boottime_ms();
+    const int64_t wait_ms = next_look_ms - reconciler_now_ms(r);
+    struct lane *lane = walk->lane;
+    drain_list_reach(&d->list, lane->channel->name, walk->out_of_reach);
+    lane->wanted = !r->stopping && (walk->more || (d->options->wait && next_look_ms > 0));
+    lane->wanted_boot_ms = walk->more || wait_ms < 0 ? now : now + wait_ms;
+    if (lane->wanted && !walk->more)
+        drain_list_waits(&d->list, lane->channel->name, walk->left, wait_ms, walk->result, walk->why);
+}
+
+static bool is_done(struct drain *d)
+{
+    const struct reconciler *r = &d->process->reconciler;
+    const int64_t now = clock_boottime_ms();
+    bool wanted = false;
+    for (size_t i = 0; i < r->lane_count; i++) {
+        struct lane *lane = &r->lanes[i];
+        const bool busy = lane->wanted && !lane->walking && lane->ask_boot_ms > now;
+        if (busy && !d->options->wait && now - d->started_boot_ms > DRAIN_BUSY_MS) {
+            lane->wanted = false;
+            drain_list_busy(&d->list, lane->channel->name);
+        }
+        wanted = wanted || lane->wanted || lane->walking;
+    }
+    return !wanted;
+}
+
+static void work(struct drain *d)
+{
+    struct process *p = d->process;
+    struct reconciler *r = &p->reconciler;
+    while (!process_over(p)) {
+        const int64_t now = clock_boottime_ms();
+        if (link_is_open(r->link)) d->redis_boot_ms = now;
+        if (now - d->redis_boot_ms > DRAIN_GONE_MS) {
+            d->out_of_reach = true;
+            reconciler_stop(r, 2);
+        }
+        d->timed_out = d->options->timeout_ms > 0 && now - d->started_boot_ms >= d->options->timeout_ms;
+        if (d->timed_out || is_done(d)) reconciler_stop(r, 0);
+        if (!process_over(p)) process_turn(p);
+    }
+}
+
+/* ---- the end ---- */
+
+static int exit_code(const struct drain *d)
+{
+    const struct reconciler *r = &d->process->reconciler;
+    const struct drain_list *list = &d->list;
+    if (r->exit_code != 0) return r->exit_code;
+    if (d->out_of_reach || drain_list_unreached(list)) return 2;
+    if (list->after[DS_REJECTED] > 0) return 4;
+    return list->after[DS_UNCERTAIN] + list->after[DS_HELD] + list->strangers > 0 ? 3 : 0;
+}
+
+int drain_run(struct process *p, const struct drain_options *options)
+{
+    struct errbuf err = {{0}};
+    struct reconciler *r = &p->reconciler;
+    struct drain d = {.process = p, .options = options, .started_boot_ms = clock_boottime_ms()};
+    int code = 1;
+    drain_list_init(&d.list, options->json);
+    d.redis_boot_ms = d.started_boot_ms;
+    if (!check_channels(r, options)) goto out;
+    if (!list_all(&d, &err)) {
+        fprintf(stderr, "landfall-reconciler: nothing was done: %s\n", err.text);
+        code = r->exit_code != 0 ? r->exit_code : 2;
+        goto out;
+    }
+    drain_list_plan(&d.list, reconciler_now_ms(r));
+    r->draining = true;
+    r->tell_resolved = on_resolved;
+    r->tell_walk = on_walk;
+    r->tell_context = &d;
+    work(&d);
+    if (!link_is_open(r->link) || !drain_list_finish(&d.list, r, &err)) d.out_of_reach = true;
+    code = exit_code(&d);
+    drain_list_summary(&d.list, d.timed_out, code);
+out:
+    drain_list_fini(&d.list);
+    return code;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drain: settles what can be settled, now, for a person who waits for it.
+ *
+ * It says what there is and what can be done about it, walks the accounts as `run` does, says of every delivery what it
+ * was, what was found and what it is now, and ends. Walk leases keep it and every other reconciler out of each other's
+ * way, so it may be run twice, and beside `run`.
+ */
+#ifndef LANDFALL_RECONCILER_DRAIN_H
+#define LANDFALL_RECONCILER_DRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "reconciler/process.h"
+
+struct drain_options {
+    const char *const *channels; /* none: all that are configured */
+    size_t channel_count;
+    bool wait;          /* until nothing is uncertain any more */
+    bool json;          /* one object a line */
+    int64_t timeout_ms; /* 0: none */
+};
+
+/* Runs to its end and returns the exit code (docs/contract.md, section 10). */
+int drain_run(struct process *p, const struct drain_options *options);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include "reconciler/process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ledger/setup.h"
+#include "platforms/channel.h"
+#include "runtime/clock.h"
+#include "runtime/crash.h"
+#include "runtime/die.h"
+#include "runtime/log.h"
+#include "runtime/random.h"
+#include "runtime/signals.h"
+
+#define PROCESS_TURN_MAX_MS 1000  /* no turn of the loop waits longer */
+#define PROCESS_CHORES_MS   10000 /* heartbeat and time */
+#define PROCESS_ASK_MS      15000 /* the gauges that only the ledger knows */
+#define PROCESS_LIVE_MS     15000 /* /live: the loop has turned since */
+#define PROCESS_NO_REDIS_MS 100   /* without Redis no step of a walk is hurried */
+#define PROCESS_BASE_NAME   44    /* of the name; a walk lease holds 64 bytes */
+
+static const char *const crash_points[] = {"after_walk_begin", "after_page", "before_resolve", "after_resolve", NULL};
+
+/* ---- opening ---- */
+
+static bool live(void *context, char *why, size_t why_size)
+{
+    const struct process *p = context;
+    const int64_t age_ms = clock_boottime_ms() - p->last_turn_boot_ms;
+    snprintf(why, why_size, "the loop turned %" PRId64 " ms ago", age_ms);
+    return age_ms < PROCESS_LIVE_MS;
+}
+
+static bool ready(void *context, char *why, size_t why_size)
+{
+    const struct process *p = context;
+    const bool open = link_is_open(p->reconciler.link);
+    snprintf(why, why_size, "%s", open ? "Redis answers" : "Redis is out of reach");
+    return open && !p->reconciler.stopping;
+}
+
+static bool open_http(struct process *p, struct errbuf *err)
+{
+    const struct metrics_http_options options = {.listen = p->config->metrics_listen,
+                                                 .metrics = p->reconciler.gauges.metrics,
+                                                 .live = live,
+                                                 .ready = ready,
+                                                 .context = p};
+    return p->config->metrics_listen[0] == '\0' || metrics_http_open(&options, &p->http, err);
+}
+
+/* The holder of a walk lease is known by its name, so two processes of one configuration need two. */
+static void make_name(struct reconciler *r)
+{
+    char base[64], unique[9];
+    setup_name(r->config, base);
+    random_hex(unique, sizeof unique);
+    snprintf(r->name, sizeof r->name, "%.*s-r-%s", PROCESS_BASE_NAME, base, unique);
+}
+
+static bool open_reconciler(struct process *p, struct errbuf *err)
+{
+    struct reconciler *r = &p->reconciler;
+    r->config = p->config;
+    make_name(r);
+    if (!fleet_load(p->config, &r->fleet, err)) return false;
+    if (!setup_ledger(p->config, r->name, r->fleet.longest_window_ms, &r->ledger, err)) return false;
+    r->link = setup_link(p->config, r->name);
+    r->round = round_new(&r->ledger);
+    r->pool = transfer_pool_new(RECONCILER_WALKS_MAX);
+    r->lane_count = channel_set_count(r->fleet.channels);
+    r->lanes = xcalloc(r->lane_count, sizeof *r->lanes);
+    for (size_t i = 0; i < r->lane_count; i++) {
+        r->lanes[i].channel = channel_set_at(r->fleet.channels, i);
+        session_init(&r->lanes[i].session);
+    }
+    return true;
+}
+
+bool process_open(struct process *p, const char *config_path, bool serve, struct errbuf *err)
+{
+    memset(p, 0, sizeof *p);
+    p->exit_code = 1;
+    p->signal_fd = signals_open();
+    secret_protect_process();
+    gauges_init(&p->reconciler.gauges);
+    p->started_wall_ms = clock_wall_ms();
+    p->last_turn_boot_ms = clock_boottime_ms();
+    if (!config_load(config_path, &p->config, err)) goto failed;
+    log_configure((enum log_level)p->config->log_level, (enum log_format)p->config->log_format);
+    if (!crash_configure(p->config->environment, crash_points, err) || !open_reconciler(p, err) ||
+        (serve && !open_http(p, err)))
+        goto failed;
+    return true;
+failed:
+    process_close(p);
+    return false;
+}
+
+void process_close(struct process *p)
+{
+    struct reconciler *r = &p->reconciler;
+    metrics_http_close(&p->http);
+    for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++)
+        walk_drop(r, &r->walks[i]);
+    transfer_pool_free(&r->pool);
+    round_free(&r->round);
+    link_free(&r->link);
+    for (size_t i = 0; i < r->lane_count; i++)
+        session_fini(&r->lanes[i].session);
+    free(r->lanes);
+    free(r->strangers);
+    fleet_fini(&r->fleet);
+    gauges_fini(&r->gauges);
+    config_free(&p->config);
+    signals_close(p->signal_fd);
+}
+
+/* ---- the end ---- */
+
+void reconciler_stop(struct reconciler *r, int exit_code)
+{
+    if (exit_code != 0 && r->exit_code == 0) r->exit_code = exit_code;
+    if (r->stopping) return;
+    r->stopping = true;
+    log_event(LOG_LEVEL_INFO, "reconciler.stopping", LOG_I("exit", exit_code));
+}
+
+static bool is_walking(const struct reconciler *r)
+{
+    for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++)
+        if (r->walks[i].phase != WALK_FREE) return true;
+    return false;
+}
+
+/* Without Redis a lease cannot be given back; it ends by itself. */
+bool process_over(const struct process *p)
+{
+    const struct reconciler *r = &p->reconciler;
+    return p->stop_at_once || (r->stopping && (!is_walking(r) || !link_is_open(r->link)));
+}
+
+/* ---- a turn ---- */
+
+static int wait_ms(const struct process *p)
+{
+    const struct reconciler *r = &p->reconciler;
+    const int64_t now = clock_boottime_ms();
+    const bool redis = link_is_open(r->link);
+    int64_t until = now + PROCESS_TURN_MAX_MS;
+    const int64_t next = redis ? r->next_agenda_ms : link_next_try_ms(r->link);
+    if (next > 0 && next < until) until = next;
+    for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++) {
+        int64_t wake = walk_wake_boot_ms(&r->walks[i], now);
+        if (!redis && wake < now + PROCESS_NO_REDIS_MS) wake = now + PROCESS_NO_REDIS_MS;
+        if (wake < until) until = wake;
+    }
+    return until > now ? (int)(until - now) : 0;
+}
+
+static void wait_for_something(struct process *p)
+{
+    struct transfer_fd fds[] = {{.fd = p->signal_fd}, {.fd = metrics_http_fd(p->http)}};
+    const int limit_ms = metrics_http_timeout_ms(p->http, wait_ms(p));
+    transfer_wait(p->reconciler.pool, fds, sizeof fds / sizeof fds[0], limit_ms);
+    metrics_http_run(p->http);
+    p->last_turn_boot_ms = clock_boottime_ms();
+}
+
+static void reload(struct reconciler *r)
+{
+    for (size_t i = 0; i < r->lane_count; i++) {
+        struct lane *lane = &r->lanes[i];
+        struct errbuf err = {{0}};
+        bool changed = false;
+        if (!credentials_reload(&lane->channel->credentials, &changed, &err)) {
+            log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("channel", lane->channel->name), LOG_S("why", err.text));
+        } else if (changed) {
+            session_drop(&lane->session);
+            lane->refusal_told = false;
+            log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("channel", lane->channel->name));
+        }
+    }
+}
+
+static void handle_signals(struct process *p)
+{
+    enum signals_event event;
+    while ((event = signals_read(p->signal_fd)) != SIGNALS_NONE) {
+        if (event == SIGNALS_RELOAD)
+            reload(&p->reconciler);
+        else if (p->reconciler.stopping)
+            p->stop_at_once = true;
+        else
+            reconciler_stop(&p->reconciler, 0);
+    }
+}
+
+static void keep_link(struct reconciler *r)
+{
+    struct errbuf err = {{0}};
+    struct reads_overview overview;
+    if (link_keep(r->link, &err)) {
+        if (r->clock_known || r->stopping) return;
+        if (reconciler_read_time(r, &overview, &err)) return;
+    }
+    r->clock_known = false; /* another connection may be another server */
+    if (err.text[0] != '\0') log_event_limited(LOG_LEVEL_WARN, "ledger.away", LOG_S("why", err.text));
+    if (link_must_stop(r->link)) reconciler_stop(r, 2);
+}
+
+static void heartbeat(struct process *p)
+{
+    struct errbuf err = {{0}};
+    char text[320], host[64] = "";
+    struct reconciler *r = &p->reconciler;
+    int walking = 0;
+    if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+    for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++)
+        walking += r->walks[i].phase != WALK_FREE;
+    snprintf(text, sizeof text,
+             "role=reconciler host=%s pid=%ld started=%" PRId64 " progress=%" PRId64 " walking=%d channels=%zu", host,
+             (long)getpid(), p->started_wall_ms, r->resolved_count, walking, r->lane_count);
+    if (!heartbeat_write(&r->ledger, r->link, text, p->config->redis_round_limit_ms, &err))
+        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+}
+
+static void chores(struct process *p)
+{
+    struct errbuf err = {{0}};
+    struct reads_overview overview;
+    struct reconciler *r = &p->reconciler;
+    const int64_t now = clock_boottime_ms();
+    gauges_update(&r->gauges, transfer_in_flight(r->pool), link_is_open(r->link), link_round_trips(r->link));
+    if (r->stopping || !link_is_open(r->link) || now < p->next_chores_ms) return;
+    p->next_chores_ms = now + PROCESS_CHORES_MS;
+    if (!r->draining) heartbeat(p);
+    if (link_is_open(r->link) && !reconciler_read_time(r, &overview, &err))
+        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+    log_limited_flush(now);
+    if (p->http == NULL || now < p->next_ask_ms || !link_is_open(r->link)) return;
+    p->next_ask_ms = now + PROCESS_ASK_MS;
+    if (!gauges_ask(&r->gauges, &r->ledger, r->link, p->config->redis_round_limit_ms, &err))
+        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+}
+
+void process_turn(struct process *p)
+{
+    struct reconciler *r = &p->reconciler;
+    wait_for_something(p);
+    handle_signals(p);
+    reading_collect(r);
+    keep_link(r);
+    for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++) {
+        if (r->stopping) walk_stop(r, &r->walks[i]);
+        walk_step(r, &r->walks[i]);
+    }
+    turn_round(r);
+    lanes_turn(r);
+    chores(p);
+}
+
+bool process_check(struct process *p, struct errbuf *err)
+{
+    struct reads_overview overview;
+    return link_open(p->reconciler.link, err) && reconciler_read_time(&p->reconciler, &overview, err);
+}

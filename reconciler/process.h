@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process: everything around the walks: opening, waiting, chores, the end.
+ */
+#ifndef LANDFALL_RECONCILER_PROCESS_H
+#define LANDFALL_RECONCILER_PROCESS_H
+
+#include "reconciler/reconciler.h"
+#include "runtime/metrics_http.h"
+
+struct process {
+    struct config *config;
+    struct reconciler reconciler;
+    struct metrics_http *http; /* NULL: none */
+    int signal_fd;
+    int64_t started_wall_ms, last_turn_boot_ms, next_chores_ms, next_ask_ms;
+    bool stop_at_once;
+    int exit_code; /* of an open that failed */
+};
+
+/* serve: with metrics endpoint, as a service. False: err says why, exit_code with what to end; nothing is left open. */
+MUSTCHECK bool process_open(struct process *p, const char *config_path, bool serve, struct errbuf *err);
+void process_close(struct process *p);
+
+/* One turn of the loop: wait, read, one round with the ledger, begin what is due. */
+void process_turn(struct process *p);
+/* True when the loop is to end. */
+bool process_over(const struct process *p);
+/* Asks Redis once; false says why. */
+MUSTCHECK bool process_check(struct process *p, struct errbuf *err);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * time: the server's time, and that its clock does not leap.
+ *
+ * An absence is proven by waiting: a search counts if it began after the last moment at which the attempt could commit,
+ * on the server's clock. If that clock leaps ahead, the moment seems to have passed. So it is compared with our own
+ * monotonic clock, and after a leap no absence counts until everything that was sent before it is over.
+ */
+#include "reconciler/reconciler.h"
+
+#include <string.h>
+
+#include "platforms/channel.h"
+#include "runtime/clock.h"
+#include "runtime/log.h"
+
+int64_t reconciler_now_ms(const struct reconciler *r)
+{
+    return server_clock_now(link_clock(r->link), clock_boottime_ms());
+}
+
+/* The longest time for which something that was sent before now may still matter. */
+static int64_t longest_doubt_ms(const struct reconciler *r)
+{
+    int64_t longest_ms = r->ledger.longest_window_ms;
+    for (size_t i = 0; i < r->lane_count; i++) {
+        const struct delivery_policy *p = &r->lanes[i].channel->policy;
+        const int64_t ms = p->lease_ms + p->late_commit_ms + p->visibility_lag_ms;
+        if (ms > longest_ms) longest_ms = ms;
+    }
+    return longest_ms;
+}
+
+static void leapt(struct reconciler *r, int64_t server_ms, int64_t leap_ms)
+{
+    log_event(LOG_LEVEL_ERROR, "ledger.leap", LOG_I("leap_ms", leap_ms),
+              LOG_S("why", "the server's clock leapt: no absence counts until what was sent before is over"));
+    r->leap_until_ms = server_ms + longest_doubt_ms(r);
+    if (r->lane_count == 0 || r->leap_in_round) return;
+    memset(&r->leap, 0, sizeof r->leap);
+    r->leap.base.channel = r->lanes[0].channel->name;
+    r->leap.op = CHANNEL_LEAP;
+    r->leap.until_ms = r->leap_until_ms;
+    r->leap_due = true;
+}
+
+static bool is_ours(struct reconciler *r, const struct reads_epoch *epoch, struct errbuf *err)
+{
+    if (epoch->environment[0] == '\0' || strcmp(epoch->environment, r->config->environment) == 0) return true;
+    errbuf_set(err, "this Redis belongs to the environment \"%s\", and the configuration says \"%s\"",
+               epoch->environment, r->config->environment);
+    log_event(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", err->text));
+    reconciler_stop(r, 1);
+    return false;
+}
+
+bool reconciler_read_time(struct reconciler *r, struct reads_overview *overview, struct errbuf *err)
+{
+    const int64_t sent = clock_boottime_ms();
+    if (!reads_overview(&r->ledger, r->link, overview, r->config->redis_round_limit_ms, err)) return false;
+    if (!is_ours(r, &overview->epoch, err)) return false;
+    const int64_t received = clock_boottime_ms();
+    const int64_t leap_ms = server_clock_leap(&r->watch, overview->now_ms, sent, received);
+    if (leap_ms != 0) leapt(r, overview->now_ms, leap_ms);
+    server_clock_note(&r->watch, overview->now_ms, sent, received);
+    server_clock_note(link_clock(r->link), overview->now_ms, sent, received);
+    r->clock_known = true;
+    if (overview->epoch.no_absence_before_ms < r->leap_until_ms)
+        overview->epoch.no_absence_before_ms = r->leap_until_ms;
+    return true;
+}

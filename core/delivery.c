@@ -237,6 +237,17 @@ static int64_t later(int64_t a_ms, int64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
+/* 6b: a person took it down. Only a person may put it up again. */
+static struct delivery_decision report_deleted(const struct situation *s, enum delivery_standing standing)
+{
+    struct delivery_decision d = decide_keep(s, VERDICT_CHANGE);
+    bool settled = s->row->state == DS_PUBLISHED || (s->row->state == DS_HELD && s->row->reason == RS_GONE);
+    if (standing == STANDING_CLOSED || settled) return decide_keep(s, VERDICT_ALREADY);
+    d.doubt.count = 0;
+    decide_held(&d, RS_GONE);
+    return d;
+}
+
 /* Nothing is in doubt and this attempt did not commit: what now? Rows 6, 7 and 7b. */
 static struct delivery_decision not_committed(const struct situation *s, struct delivery_decision d)
 {
@@ -351,6 +362,7 @@ struct delivery_decision delivery_step(const struct delivery_row *row, const str
     case EV_NO_ID:
     case EV_UNKNOWN:
     case EV_CONFLICT: return report_unknown(&s, standing);
+    case EV_DELETED: return report_deleted(&s, standing);
     case EV_REFUSED:
     case EV_NOT_SENT:
     case EV_NOT_COMMITTED:

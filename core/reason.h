@@ -31,6 +31,7 @@
     X(EV_CREDENTIAL, "credential")       /* R not executed, the credential was refused */                              \
     X(EV_UNKNOWN, "unknown")             /* R nobody knows */                                                          \
     X(EV_CONFLICT, "conflict")           /* R the platform speaks of another request of ours */                        \
+    X(EV_DELETED, "deleted")             /* R it was published under this key and then deleted */                      \
     X(EV_FOUND, "found")                 /* E the post was read */                                                     \
     X(EV_ABSENT, "absent")               /* E a complete search did not find it */                                     \
     X(EV_UNSEEN, "unseen")               /* E the search was incomplete, failed, or cannot be made */                  \

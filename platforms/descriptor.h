@@ -67,6 +67,7 @@
     X(OUTCOME_CREDENTIAL, "credential")                                                                                \
     X(OUTCOME_UNKNOWN, "unknown")                                                                                      \
     X(OUTCOME_CONFLICT, "conflict")                                                                                    \
+    X(OUTCOME_DELETED, "deleted") /* it was published under this key and then deleted: nobody publishes it again */    \
     X(OUTCOME_SESSION_EXPIRED, "session_expired") /* log in and send the same again; the attempt goes on */
 
 #define X(id, name) id,

@@ -213,6 +213,7 @@ static bool decide_by_rule(struct view *v, const struct descriptor_rule *rule)
     case OUTCOME_SESSION_EXPIRED: v->out->session_expired = true; return decide(v, EV_CREDENTIAL, RS_NONE);
     case OUTCOME_UNKNOWN: return decide(v, EV_UNKNOWN, reason_of(rule, RS_BAD_ANSWER));
     case OUTCOME_CONFLICT: return decide(v, EV_CONFLICT, reason_of(rule, RS_NONE));
+    case OUTCOME_DELETED: return decide(v, EV_DELETED, RS_NONE);
     }
     return decide_bad_answer(v);
 }

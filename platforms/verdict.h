@@ -38,7 +38,7 @@ struct verdict_context {
 
 /* An outcome. Strings are never NULL: "" is none. */
 struct outcome {
-    enum delivery_event kind;    /* EV_COMMITTED .. EV_CONFLICT */
+    enum delivery_event kind;    /* EV_COMMITTED .. EV_DELETED */
     enum delivery_reason reason; /* RS_NONE: the event's own word */
     char ext_id[DELIVERY_EXT_ID_MAX + 1];
     char url[VERDICT_URL_BYTES];

@@ -121,6 +121,7 @@ const struct golden_input golden_inputs[] = {
     {"unknown, older", {.event = EV_UNKNOWN, OLDER}},
     {"unknown, forgotten", {.event = EV_UNKNOWN, FOREIGN}},
     {"conflict", {.event = EV_CONFLICT, NEWEST}},
+    {"deleted", {.event = EV_DELETED, NEWEST}},
     {"found", {.event = EV_FOUND, SEARCH, .ext_id = "42"}},
     {"found two", {.event = EV_FOUND, SEARCH, .ext_id = "42", .two_found = true}},
     {"absent", {.event = EV_ABSENT, SEARCH}},

@@ -35,7 +35,7 @@ static struct delivery_row apply(const struct golden_line *line)
 
 static bool is_report(enum delivery_event e)
 {
-    return e >= EV_COMMITTED && e <= EV_CONFLICT;
+    return e >= EV_COMMITTED && e <= EV_DELETED;
 }
 
 static void check_send_comes_from_claim_only(const struct golden_line *line, void *ctx)

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cli: what all verbs of one call share: the arguments, the configuration, the connection, how it ends.
+ *
+ * A verb is one file, verb_<name>.c, and one function, which returns the exit code. It opens what it needs; main.c
+ * closes everything. Nothing in here sends anything to a platform.
+ */
+#ifndef LANDFALL_CLI_CLI_H
+#define LANDFALL_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/options.h"
+#include "ledger/reads.h"
+#include "ledger/round.h"
+#include "platforms/fleet.h"
+#include "runtime/config.h"
+#include "runtime/errbuf.h"
+
+/* docs/contract.md, section 10. */
+enum cli_exit { EXIT_FINE = 0, EXIT_USAGE = 1, EXIT_AWAY = 2, EXIT_OPEN = 3, EXIT_REJECTED = 4, EXIT_MISSING = 5 };
+
+struct cli {
+    struct options options;
+    bool json;
+    struct config *config;
+    struct fleet fleet;
+    bool has_fleet;
+    struct ledger ledger;
+    struct redis_link *link;
+    char name[64]; /* of this process; the ledger borrows it */
+    struct reads_overview overview;
+    struct errbuf err; /* what went wrong last */
+};
+
+/* The more important of two exit codes: the first of 1, 2, 4, 5, 3. */
+enum cli_exit cli_worse(enum cli_exit a, enum cli_exit b);
+
+/* Configuration and channels. False: it was reported, the verb ends with EXIT_USAGE. */
+MUSTCHECK bool cli_load(struct cli *cli);
+
+/* After cli_load(): connects once, reads the overview, and checks that this Redis belongs to the configuration's
+ * environment. EXIT_FINE, or the code to end with, reported. */
+MUSTCHECK enum cli_exit cli_connect(struct cli *cli);
+
+/* The Redis server's time, as far as this process knows it. */
+int64_t cli_now_ms(const struct cli *cli);
+
+/* Time limit of one round trip. */
+int64_t cli_limit_ms(const struct cli *cli);
+
+/* False, with err filled: the channel lives in another partition than this configuration's. */
+MUSTCHECK bool cli_check_partition(const struct cli *cli, const char *channel, struct errbuf *err);
+
+/* Reports cli->err (on stderr, and as {"error", "exit"} with --json) and returns the code. */
+enum cli_exit cli_fail(const struct cli *cli, enum cli_exit code);
+
+void cli_close(struct cli *cli);
+
+/* One for each verb; all but help.c's and drain's are in verb_<name>.c. */
+enum cli_exit verb_submit(struct cli *cli);
+enum cli_exit verb_status(struct cli *cli);
+enum cli_exit verb_show(struct cli *cli);
+enum cli_exit verb_report(struct cli *cli);
+enum cli_exit verb_key(struct cli *cli);
+enum cli_exit verb_drain(struct cli *cli);
+enum cli_exit verb_config(struct cli *cli);
+enum cli_exit verb_completion(struct cli *cli);
+enum cli_exit verb_man(struct cli *cli);
+enum cli_exit verb_help(struct cli *cli);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * landfall: the command for people and for producers. Reads the command line, runs one verb, ends with its code.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/out.h"
+#include "runtime/secret.h"
+
+typedef enum cli_exit verb_function(struct cli *cli);
+
+static verb_function *const functions[VERB_COUNT] = {
+    [VERB_SUBMIT] = verb_submit,         [VERB_STATUS] = verb_status, [VERB_SHOW] = verb_show,
+    [VERB_REPORT] = verb_report,         [VERB_KEY] = verb_key,       [VERB_DRAIN] = verb_drain,
+    [VERB_CONFIG] = verb_config,         [VERB_MAN] = verb_man,       [VERB_HELP] = verb_help,
+    [VERB_COMPLETION] = verb_completion,
+};
+
+int main(int argc, char *argv[])
+{
+    struct cli cli = {.options = {.verb = VERB_COUNT}};
+    secret_protect_process();
+    if (!options_parse(argc, argv, &cli.options, &cli.err)) return (int)cli_fail(&cli, EXIT_USAGE);
+    if (cli.options.version) {
+        puts("landfall " LANDFALL_VERSION);
+        return EXIT_FINE;
+    }
+    cli.json = options_has(&cli.options, FLAG_JSON_ID);
+    enum cli_exit code = cli.options.help ? verb_help(&cli) : functions[cli.options.verb](&cli);
+    cli_close(&cli);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        errbuf_set(&cli.err, "standard output: %s", strerror(errno));
+        return (int)cli_worse(code, cli_fail(&cli, EXIT_USAGE));
+    }
+    return (int)code;
+}

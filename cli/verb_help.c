@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Help for people, from the table. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define WIDTH  100
+#define INDENT 4
+#define COLUMN 26
+
+/* Prints words from column `at` on, broken at WIDTH; the lines that follow begin at `indent`. */
+static void wrap(const char *text, int at, int indent)
+{
+    while (*text != '\0') {
+        int word = (int)strcspn(text, " ");
+        if (at > indent && at + 1 + word > WIDTH) {
+            printf("\n%*s", indent, "");
+            at = indent;
+        } else if (at > indent) {
+            putchar(' ');
+            at++;
+        }
+        printf("%.*s", word, text);
+        at += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void print_all(void)
+{
+    puts("landfall publishes items to channels, each item on each channel once.\n\nUsage: landfall VERB ...\n");
+    for (int i = 0; i < VERB_COUNT; i++)
+        printf("  %-12s%s\n", verb_table[i].name, verb_table[i].summary);
+    puts("\nlandfall VERB --help explains a verb. The programs that do the work are landfall-worker and\n"
+         "landfall-reconciler.");
+}
+
+static void print_verb(enum verb_id id)
+{
+    const struct verb *verb = &verb_table[id];
+    printf("%s.\n\nUsage: landfall %s", verb->summary, verb->name);
+    if (verb->operands[0]) printf(" %s", verb->operands);
+    bool flags = false;
+    for (int i = 0; i < FLAG_COUNT; i++)
+        flags |= (flag_table[i].verbs & (1u << id)) != 0;
+    printf("%s\n\n", flags ? " [FLAG...]" : "");
+    wrap(verb->details, 0, 0);
+    if (flags) puts("\nFlags:");
+    for (int i = 0; i < FLAG_COUNT; i++) {
+        const struct flag *flag = &flag_table[i];
+        if (!(flag->verbs & (1u << id))) continue;
+        int at = printf("  %s%s%s", flag->name, flag->value[0] ? " " : "", flag->value);
+        at += printf("%*s", at < COLUMN ? COLUMN - at : 2, "");
+        wrap(flag->help, at, COLUMN);
+    }
+    printf("\nExample:\n  %s\n\nExit codes:\n", verb->example);
+    for (int i = 0; verb_exit_codes[i]; i++)
+        printf("  %s\n", verb_exit_codes[i]);
+}
+
+enum cli_exit verb_help(struct cli *cli)
+{
+    enum verb_id id = cli->options.verb;
+    if (id == VERB_HELP && cli->options.operand_count == 1) {
+        id = verb_find(cli->options.operand[0]);
+        if (id == VERB_COUNT) {
+            errbuf_set(&cli->err, "there is no such verb; landfall help lists them");
+            return cli_fail(cli, EXIT_USAGE);
+        }
+    } else if (id == VERB_HELP && !cli->options.help) {
+        id = VERB_COUNT;
+    }
+    if (id == VERB_COUNT)
+        print_all();
+    else
+        print_verb(id);
+    return EXIT_FINE;
+}

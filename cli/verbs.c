@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/verbs.h"
+
+#include <string.h>
+
+const struct verb verb_table[VERB_COUNT] = {
+#define X(symbol, name_, operands_, min_, max_, summary_, details_, example_, json_)                                   \
+    {.name = name_,                                                                                                    \
+     .operands = operands_,                                                                                            \
+     .operands_min = min_,                                                                                             \
+     .operands_max = max_,                                                                                             \
+     .summary = summary_,                                                                                              \
+     .details = details_,                                                                                              \
+     .example = example_,                                                                                              \
+     .json = json_},
+    VERBS(X)
+#undef X
+};
+
+const struct flag flag_table[FLAG_COUNT] = {
+#define X(symbol, name_, kind_, value_, verbs_, help_)                                                                 \
+    {.name = name_, .kind = kind_, .value = value_, .verbs = verbs_, .help = help_},
+    FLAGS(X)
+#undef X
+};
+
+const char *const verb_exit_codes[] = {
+    "0  asked and done; nothing needs a person",
+    "1  usage or configuration is wrong, or some input was refused (the rest was taken)",
+    "2  Redis is out of reach: nothing is concluded",
+    "3  something asked about is uncertain, held or still waiting",
+    "4  something asked about was rejected",
+    "5  something that should be there is not",
+    NULL,
+};
+
+enum verb_id verb_find(const char *name)
+{
+    int i = 0;
+    while (i < VERB_COUNT && strcmp(verb_table[i].name, name) != 0)
+        i++;
+    return (enum verb_id)i;
+}
+
+enum flag_id flag_find(const char *name, size_t name_len)
+{
+    int i = 0;
+    while (i < FLAG_COUNT &&
+           (strlen(flag_table[i].name) != name_len || memcmp(flag_table[i].name, name, name_len) != 0))
+        i++;
+    return (enum flag_id)i;
+}

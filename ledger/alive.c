@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "ledger/alive.h"
+
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ledger/answer.h"
+#include "ledger/args.h"
+#include "runtime/clock.h"
+#include "runtime/die.h"
+
+#define SCAN_COUNT   5000 /* keys that the server looks at in one step: a millisecond or two */
+#define CURSOR_BYTES 24
+
+struct search {
+    struct redis_link *link;
+    int64_t limit_ms;
+    size_t prefix_len; /* of the keys' names */
+    struct alive *list;
+    size_t count;
+};
+
+/* The value of "role=" in a heartbeat. */
+static void take_role(const char *text, char *out, size_t size)
+{
+    const char *role = strncmp(text, "role=", 5) == 0 ? text + 5 : strstr(text, " role=");
+    out[0] = '\0';
+    if (!role) return;
+    role += *role == ' ' ? 6 : 0;
+    size_t len = strcspn(role, " ");
+    if (len >= size) return;
+    memcpy(out, role, len);
+    out[len] = '\0';
+}
+
+/* A scan may name a key more than once. */
+static bool is_known(const struct search *s, const char *name)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->list[i].name, name) == 0) return true;
+    return false;
+}
+
+/* The names of a page that are new go to the list, their heartbeats are asked for. Returns how many. */
+static size_t take_names(struct search *s, const struct redisReply *page, struct args *args)
+{
+    size_t taken = 0;
+    for (size_t i = 0; i < answer_count(page) && s->count + taken < ALIVE_MAX; i++) {
+        struct alive *one = &s->list[s->count + taken];
+        size_t len;
+        const char *key = answer_text(answer_at(page, i), &len);
+        if (len <= s->prefix_len || len - s->prefix_len >= sizeof(one->name) || strlen(key) != len) continue;
+        if (is_known(s, key + s->prefix_len)) continue;
+        memcpy(one->name, key + s->prefix_len, len - s->prefix_len + 1);
+        args_command(args, "GET");
+        args_text(args, key);
+        taken++;
+    }
+    return taken;
+}
+
+static bool take_page(struct search *s, const struct redisReply *page, struct errbuf *err)
+{
+    struct args args;
+    struct redisReply **replies;
+    args_init(&args);
+    size_t taken = take_names(s, page, &args), first = s->count;
+    bool ok = taken == 0 || args_read(&args, s->link, &replies, s->limit_ms, err);
+    for (size_t i = 0; ok && i < taken; i++) {
+        struct alive one = s->list[first + i];
+        if (answer_is_nil(replies[i])) continue; /* it has ended meanwhile */
+        answer_words(replies[i], one.text, sizeof(one.text));
+        take_role(one.text, one.role, sizeof(one.role));
+        s->list[s->count++] = one;
+    }
+    if (ok && taken > 0) args_free_replies(replies, taken);
+    args_fini(&args);
+    return ok;
+}
+
+/* One step; *cursor goes on, to "0" at the end. */
+static bool step(struct search *s, const char *pattern, char cursor[CURSOR_BYTES], struct errbuf *err)
+{
+    struct args args;
+    struct redisReply **replies;
+    args_init(&args);
+    args_command(&args, "SCAN");
+    args_text(&args, cursor);
+    args_text(&args, "MATCH");
+    args_text(&args, pattern);
+    args_text(&args, "COUNT");
+    args_number(&args, SCAN_COUNT);
+    bool ok = args_read(&args, s->link, &replies, s->limit_ms, err);
+    if (ok) {
+        ok = answer_copy(answer_at(replies[0], 0), cursor, CURSOR_BYTES) && cursor[0] != '\0';
+        if (!ok) errbuf_set(err, "redis: SCAN answers what is no page");
+        ok = ok && take_page(s, answer_at(replies[0], 1), err);
+        args_free_replies(replies, 1);
+    }
+    args_fini(&args);
+    return ok;
+}
+
+bool alive_read(const struct ledger *ledger, struct redis_link *link, int64_t budget_ms, struct alive **own_list,
+                size_t *count, bool *complete, int64_t limit_ms, struct errbuf *err)
+{
+    char pattern[NAMES_KEY_BYTES], cursor[CURSOR_BYTES] = "0";
+    struct search s = {.link = link, .limit_ms = limit_ms};
+    const int64_t end_ms = clock_boottime_ms() + budget_ms;
+    s.prefix_len = names_key(&ledger->names, NAMES_WORKER, "*", pattern, sizeof(pattern)) - 1;
+    s.list = xcalloc(ALIVE_MAX, sizeof(*s.list));
+    bool ok = true;
+    do {
+        ok = step(&s, pattern, cursor, err);
+    } while (ok && strcmp(cursor, "0") != 0 && clock_boottime_ms() < end_ms);
+    *complete = ok && strcmp(cursor, "0") == 0 && s.count < ALIVE_MAX;
+    *count = s.count;
+    *own_list = s.list;
+    if (ok) return true;
+    free(s.list);
+    *own_list = NULL;
+    *count = 0;
+    return false;
+}

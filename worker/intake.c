@@ -132,14 +132,22 @@ void intake_claim(struct worker *w, struct slot *slot)
 
 /* ---- entries of the queue ---- */
 
+/* Each field once: a second channel or item would be passed over in silence. */
 static bool known_fields_only(const struct feed_entry *entry, char err[KEYS_ERR_BYTES])
 {
     char quoted[KEYS_QUOTE_BYTES];
+    int channels = 0;
+    int items = 0;
     for (size_t i = 0; i < entry->field_count; i++) {
         const char *name = entry->fields[i].name.bytes;
-        if (strcmp(name, "channel") != 0 && strcmp(name, "item") != 0)
-            return keys_fail(err, "unknown field %s: an entry has channel and item",
-                             keys_quote(name, entry->fields[i].name.len, quoted));
+        size_t len = entry->fields[i].name.len;
+        int *count = len == 7 && memcmp(name, "channel", len) == 0 ? &channels
+                     : len == 4 && memcmp(name, "item", len) == 0  ? &items
+                                                                   : NULL;
+        if (count == NULL)
+            return keys_fail(err, "unknown field %s: an entry has channel and item", keys_quote(name, len, quoted));
+        if (++*count > 1)
+            return keys_fail(err, "the field %s stands there twice: one entry is one item for one channel", name);
     }
     return true;
 }
@@ -181,11 +189,12 @@ static bool read_entry(struct worker *w, struct slot *slot, const struct feed_en
     const char *channel = feed_value(entry, "channel", &len);
     if (entry->handed_out > WORKER_POISON_COUNT)
         return keys_fail(err, "it was handed out %d times and nobody came back to claim it", entry->handed_out - 1);
+    if (!known_fields_only(entry, err)) return false;
     if (channel == NULL)
         return keys_fail(err, "the field channel is missing: XADD ... channel platform/account item '{..}'");
     if (strlen(channel) != len || !identity_channel_check(channel, err))
         return strlen(channel) == len ? false : keys_fail(err, "the channel's name has a NUL in it");
-    if (!known_fields_only(entry, err) || !ours(w, channel, err)) return false;
+    if (!ours(w, channel, err)) return false;
     snprintf(slot->channel, sizeof slot->channel, "%s", channel);
     snprintf(slot->entry_id, sizeof slot->entry_id, "%s", entry->id);
     slot->approved_at_ms = entry->ms;

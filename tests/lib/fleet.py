@@ -8,13 +8,15 @@
 
 Times are short, so that leases end and settle windows pass within a test; they are the channel's own `times`.
 """
+import http.client
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
 
-from lib.procs import Process, wait_for
+from lib.procs import Process, free_port, wait_for
 from lib.redis_server import RedisServer
 from lib.tree import TOP, program
 from platform_sim.client import SimulatorProcess
@@ -31,18 +33,23 @@ STATES_SETTLED = ("published", "rejected")
 
 
 class Fleet:
-    def __init__(self, platforms=("mastodon",), environment="test", channel=None, config=None, redis_options=None, instances=None):
-        """channel: members that every channel gets; config: members of the file; instances: settings of a platform's fake."""
+    def __init__(self, platforms=("mastodon",), environment="test", channel=None, config=None, redis_options=None, instances=None,
+                 secrets=None, redis_password=None, metrics=False):
+        """channel: members that a platform's channel gets; config: members of the file; instances: settings of a
+        platform's fake; secrets: other ones than SECRETS; metrics: the worker's page, see get() and metric()."""
         self.dir = tempfile.mkdtemp(prefix="landfall-fleet-")
-        self.redis = RedisServer(**(redis_options or {}))
+        self.secrets, self.redis_password = {**SECRETS, **(secrets or {})}, redis_password
+        self.metrics_port = free_port() if metrics else None
+        self.redis = RedisServer(**({"requirepass": redis_password} if redis_password else {}), **(redis_options or {}))
         self.platforms, self.environment = list(platforms), environment
         self.channel_extra, self.config_extra, self.instances = channel or {}, config or {}, instances or {}
         self.processes, self.sim = [], None
 
     def __enter__(self):
         self.redis.__enter__()
-        self.db = self.redis.client()
-        self.sim = SimulatorProcess([self._instance(p) for p in self.platforms], redis=f"unix:{self.redis.socket_path}")
+        self.db = self.redis.client(password=self.redis_password, encoding_errors="replace")
+        self.sim = SimulatorProcess([self._instance(p) for p in self.platforms], redis=f"unix:{self.redis.socket_path}",
+                                    redis_password=self.redis_password)
         self.config_path = os.path.join(self.dir, "landfall.json")
         self.write_config()
         return self
@@ -58,7 +65,7 @@ class Fleet:
     # ---- configuration
 
     def _instance(self, platform):
-        spec = {"name": platform, "platform": platform, "channel": CHANNELS[platform], "token": SECRETS[platform], "own_port": True}
+        spec = {"name": platform, "platform": platform, "channel": CHANNELS[platform], "token": self.secrets[platform], "own_port": True}
         return {**spec, **self.instances.get(platform, {})}
 
     def settings(self, platform):
@@ -70,11 +77,9 @@ class Fleet:
     def write_config(self):
         channels = {}
         for platform in self.platforms:
-            secret = os.path.join(self.dir, platform + ".secret")
-            with open(secret, "w", encoding="utf-8") as out:
-                out.write(SECRETS[platform] + "\n")
             channels[CHANNELS[platform]] = {
-                "platform": platform, "settings": self.settings(platform), "credential": {"file": secret}, "times": dict(TIMES),
+                "platform": platform, "settings": self.settings(platform),
+                "credential": {"file": self.write_secret(platform, self.secrets[platform] + "\n")}, "times": dict(TIMES),
                 "write_limit_ms": WRITE_LIMIT_MS, **self.channel_extra.get(platform, {}),
             }
         config = {
@@ -82,10 +87,21 @@ class Fleet:
             "descriptors": [os.path.join(TOP, "platforms", "descriptors")],
             "worker": {"reclaim_idle_ms": 300, "grace_ms": 5000}, "delivery": {"backoff_base_ms": 200, "backoff_cap_ms": 1000},
         }
+        if self.redis_password:
+            config["redis"]["password_file"] = self.write_secret("redis", self.redis_password + "\n")
+        if self.metrics_port:
+            config["metrics"] = {"listen": f"127.0.0.1:{self.metrics_port}"}
         for section, members in self.config_extra.items():
             config[section] = {**config.get(section, {}), **members} if isinstance(members, dict) else members
         with open(self.config_path, "w", encoding="utf-8") as out:
             json.dump(config, out, indent=1)
+
+    def write_secret(self, name, content):
+        """The file that a credential comes from; gives its path."""
+        path = os.path.join(self.dir, name + ".secret")
+        with open(path, "wb") as out:
+            out.write(content if isinstance(content, bytes) else content.encode())
+        return path
 
     # ---- input
 
@@ -120,6 +136,32 @@ class Fleet:
         return self.start_worker("--until-idle", *args, **kwargs).wait(timeout_s)
 
     # ---- looking
+
+    def get(self, path="/metrics"):
+        """(status, text) of the worker's own page."""
+        link = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=5)
+        try:
+            link.request("GET", path)
+            answer = link.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            link.close()
+
+    def metric(self, name, **labels):
+        """Sum of the series of a metric that carry these labels; None where there is none."""
+        text = self.get()[1]
+        found = [float(value) for series, value in re.findall(rf"^{name}(?:{{(.*)}})? (\S+)$", text, re.M)
+                 if all(f'{label}="{wanted}"' in series.split(",") for label, wanted in labels.items())]
+        return sum(found) if found else None
+
+    def refused(self):
+        """Input that never became a delivery: entry id -> why."""
+        return {fields["entry"]: fields["why"] for _, fields in self.db.xrange("lf:{0}:refused")}
+
+    def hurry(self, *deliveries):
+        """Their time has come: what waits on the agenda is due now. The ledger asks all conditions again."""
+        for delivery in deliveries:
+            self.db.zadd("lf:{0}:agenda", {f"delivery:{delivery}": 1}, xx=True)
 
     def row(self, delivery):
         return self.db.hgetall(f"lf:{{0}}:delivery:{delivery}")

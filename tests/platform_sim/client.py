@@ -7,6 +7,8 @@ import subprocess
 import sys
 import urllib.parse
 
+from .redis_row import PASSWORD_VARIABLE
+
 TESTS_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STOP_TIMEOUT_S = 10
 
@@ -22,13 +24,14 @@ class SimulatorProcess:
     however that ends.
     """
 
-    def __init__(self, instances=(), redis=None, prefix="lf", partition="0", port=0):
+    def __init__(self, instances=(), redis=None, prefix="lf", partition="0", port=0, redis_password=None):
         command = [sys.executable, "-m", "platform_sim", "--port", str(port), "--prefix", prefix,
                    "--partition", str(partition), "--exit-with-stdin"]
         if redis:
             command += ["--redis", redis]
+        password = {PASSWORD_VARIABLE: redis_password} if redis_password else {}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env={**os.environ, "PYTHONPATH": TESTS_FOLDER})
+                                        env={**os.environ, "PYTHONPATH": TESTS_FOLDER, **password})
         line = self.process.stdout.readline()
         if not line:
             raise AdminError(f"the simulator did not start (exit code {self.process.wait(STOP_TIMEOUT_S)})")

@@ -17,7 +17,7 @@ enum cli_exit cli_worse(enum cli_exit a, enum cli_exit b)
 bool cli_load(struct cli *cli)
 {
     bool ok = config_load(cli->options.value[FLAG_CONFIG_ID], &cli->config, &cli->err);
-    ok = ok && fleet_load(cli->config, &cli->fleet, &cli->err);
+    ok = ok && fleet_load_bare(cli->config, &cli->fleet, &cli->err);
     cli->has_fleet = ok;
     if (ok) setup_name(cli->config, cli->name);
     ok = ok && setup_ledger(cli->config, cli->name, cli->fleet.longest_window_ms, &cli->ledger, &cli->err);

@@ -37,7 +37,7 @@ struct cli {
 /* The more important of two exit codes: the first of 1, 2, 4, 5, 3. */
 enum cli_exit cli_worse(enum cli_exit a, enum cli_exit b);
 
-/* Configuration and channels. False: it was reported, the verb ends with EXIT_USAGE. */
+/* Configuration and channels, without their credentials. False: it was reported, the verb ends with EXIT_USAGE. */
 MUSTCHECK bool cli_load(struct cli *cli);
 
 /* After cli_load(): connects once, reads the overview, and checks that this Redis belongs to the configuration's

@@ -28,9 +28,14 @@ static bool beside(char *path, size_t size)
 enum cli_exit verb_drain(struct cli *cli)
 {
     char path[PATH_MAX];
-    const char *argv[OPTIONS_OPERANDS_MAX + 3] = {PROGRAM, "drain"};
+    const char *argv[OPTIONS_OPERANDS_MAX + 5] = {PROGRAM, "drain"};
+    int argc = 2;
+    if (options_has(&cli->options, FLAG_CONFIG_ID)) { /* it stood before the verb */
+        argv[argc++] = "--config";
+        argv[argc++] = cli->options.value[FLAG_CONFIG_ID];
+    }
     for (int i = 0; i < cli->options.operand_count; i++)
-        argv[i + 2] = cli->options.operand[i];
+        argv[argc++] = cli->options.operand[i];
     if (beside(path, sizeof(path)))
         execv(path, (char *const *)argv);
     else

@@ -18,8 +18,10 @@
       "again at any time: a delivery that is there already is answered as the same, and other content under an id "    \
       "that is taken is a conflict, which changes nothing.",                                                           \
       "landfall submit items.ndjson --to blog/brand news/brand",                                                       \
-      "{dry_run, items, unreadable, new, same, conflicting, refused, problems: [{line, delivery, kind, text}], "       \
-      "deliveries: [{delivery, result, state}] (with --verbose), notes: [text]}; problems holds the first 1,000")      \
+      "{dry_run, items, unreadable, new, same, conflicting, refused, not_known, problems: [{line, delivery, kind, "    \
+      "text}], "                                                                                                       \
+      "deliveries: [{delivery, result, state}] (with --verbose), notes: [text], error (if it ended early)}; problems " \
+      "holds the first 1,000")                                                                                         \
     X(STATUS, "status", "", 0, 0, "Show where everything stands",                                                      \
       "For each channel: deliveries by state, what waits and why, when it may send next, whether it is blocked or "    \
       "paused, and its oldest uncertain delivery. Then the queue, the journal, and the processes seen in the last "    \
@@ -33,8 +35,8 @@
       "A delivery is named platform/account/id. Shows its row, why it is in its state, what happens next and when, "   \
       "its lease and places, and the request that was frozen for it, with {{name}} where a secret is put in.",         \
       "landfall show blog/brand/hello",                                                                                \
-      "{delivery, state, reason, since_ms, next: [text], row: {..}, lease, agenda_ms, waiting_ms, in_journal, "        \
-      "detail, request: {method, url, headers, body}, content}")                                                       \
+      "{delivery, state, reason, why, since_ms, next: [text], row: {..}, lease, agenda_ms, waiting_ms, in_journal, "   \
+      "detail, request: {method, url, headers: [[name, value]], body}, request_unreadable (if it is), content}")       \
     X(REPORT, "report", "", 0, 0, "Say what became of deliveries in a span of time",                                   \
       "Reads the stream of outcomes: of each delivery that was published, rejected or held, the newest outcome. Ends " \
       "with 4 if one was rejected, with 3 if one is held.",                                                            \
@@ -105,7 +107,7 @@ enum flag_kind {
       "Time of approval, ms since 1970; for formats that hold it")                                                     \
     X(GENERATION, "--generation", FLAG_NUMBER, "N", VERB_BIT(KEY), "Key generation (default 0)")                       \
     X(MARKDOWN, "--markdown", FLAG_SWITCH, "", VERB_BIT(MAN), "As docs/cli.md")                                        \
-    X(CONFIG, "--config", FLAG_TEXT, "FILE", VERBS_OF_CONFIG,                                                          \
+    X(CONFIG, "--config", FLAG_TEXT, "FILE", VERBS_OF_CONFIG | VERB_BIT(DRAIN),                                        \
       "Configuration (else $LANDFALL_CONFIG, ./landfall.json, /etc/landfall/landfall.json)")                           \
     X(JSON, "--json", FLAG_SWITCH, "", VERBS_OF_CONFIG, "Print one JSON document")
 

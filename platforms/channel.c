@@ -19,13 +19,11 @@ static int by_name(const void *a, const void *b)
     return strcmp((*(struct channel *const *)a)->name, (*(struct channel *const *)b)->name);
 }
 
-bool channel_set_load(const json_t *channels, const char *config_path, struct descriptor_set *descriptors,
-                      const struct delivery_policy *defaults, struct channel_set **out, struct errbuf *err)
+static bool load_set(const json_t *channels, const struct channel_load *load, struct channel_set **out,
+                     struct errbuf *err)
 {
-    const char *file = config_path ? config_path : "configuration";
-    struct channel_load load = {file, config_path, descriptors, defaults};
     *out = NULL;
-    if (!json_is_object(channels)) return errbuf_set(err, "%s: $.channels: must be an object", file);
+    if (!json_is_object(channels)) return errbuf_set(err, "%s: $.channels: must be an object", load->file);
     struct channel_set *set = xcalloc(1, sizeof(*set));
     set->items = xcalloc(json_object_size(channels), sizeof(struct channel *));
     const char *name;
@@ -33,7 +31,7 @@ bool channel_set_load(const json_t *channels, const char *config_path, struct de
     json_object_foreach((json_t *)channels, name, object)
     {
         if (strcmp(name, "$comment") == 0) continue;
-        if (!channel_load_one(&load, name, object, &set->items[set->count], err)) {
+        if (!channel_load_one(load, name, object, &set->items[set->count], err)) {
             channel_set_free(&set);
             return false;
         }
@@ -42,6 +40,25 @@ bool channel_set_load(const json_t *channels, const char *config_path, struct de
     qsort(set->items, set->count, sizeof(struct channel *), by_name);
     *out = set;
     return true;
+}
+
+static const char *file_of(const char *config_path)
+{
+    return config_path ? config_path : "configuration";
+}
+
+bool channel_set_load(const json_t *channels, const char *config_path, struct descriptor_set *descriptors,
+                      const struct delivery_policy *defaults, struct channel_set **out, struct errbuf *err)
+{
+    const struct channel_load load = {file_of(config_path), config_path, descriptors, defaults, false};
+    return load_set(channels, &load, out, err);
+}
+
+bool channel_set_load_bare(const json_t *channels, const char *config_path, struct descriptor_set *descriptors,
+                           const struct delivery_policy *defaults, struct channel_set **out, struct errbuf *err)
+{
+    const struct channel_load load = {file_of(config_path), config_path, descriptors, defaults, true};
+    return load_set(channels, &load, out, err);
 }
 
 void channel_set_free(struct channel_set **set)

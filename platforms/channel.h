@@ -42,6 +42,10 @@ struct channel_set;
  * descriptor and channel. config_path: for errors and relative paths, NULL if there is no file. */
 MUSTCHECK bool channel_set_load(const json_t *channels, const char *config_path, struct descriptor_set *descriptors,
                                 const struct delivery_policy *defaults, struct channel_set **out, struct errbuf *err);
+/* The same without reading a credential, for programs that send nothing: they need none and may not have any. */
+MUSTCHECK bool channel_set_load_bare(const json_t *channels, const char *config_path,
+                                     struct descriptor_set *descriptors, const struct delivery_policy *defaults,
+                                     struct channel_set **out, struct errbuf *err);
 void channel_set_free(struct channel_set **set);
 
 size_t channel_set_count(const struct channel_set *set);

@@ -152,7 +152,7 @@ static bool is_named(const struct channel_config *config, const char *name)
 }
 
 static bool take_credentials(struct shape_reader *reader, struct channel *channel, const struct channel_config *config,
-                             const char *config_path)
+                             const struct channel_load *load)
 {
     const struct descriptor *d = channel->descriptor;
     if (config->has_credential && config->credential_count > 0)
@@ -167,8 +167,9 @@ static bool take_credentials(struct shape_reader *reader, struct channel *channe
     size_t given = config->has_credential ? 1 : config->credential_count;
     if (given != needed)
         return shape_error(reader, reader->path, "%s takes %zu credentials, not %zu", d->title, needed, given);
+    if (load->bare) return true;
     struct errbuf why;
-    if (!credentials_load(config->has_credential ? &config->credential : config->credentials, given, config_path,
+    if (!credentials_load(config->has_credential ? &config->credential : config->credentials, given, load->config_path,
                           reader->path, &channel->credentials, &why))
         return errbuf_set(reader->err, "%s: %s", reader->file, why.text);
     return true;
@@ -251,8 +252,8 @@ bool channel_load_one(const struct channel_load *load, const char *name, const j
     shape_reader_init(&reader, load->file, path, err);
     bool ok = shape_read(&reader, object, channel_shape(), &config) &&
               take_descriptor(&reader, channel, &config, load->descriptors) &&
-              take_settings(&reader, channel, config.settings) &&
-              take_credentials(&reader, channel, &config, load->config_path) && take_policy(&reader, channel, &config);
+              take_settings(&reader, channel, config.settings) && take_credentials(&reader, channel, &config, load) &&
+              take_policy(&reader, channel, &config);
     if (ok && config.text) channel->text = xstrdup(config.text);
     shape_reader_fini(&reader);
     if (!ok) channel_free(&channel);

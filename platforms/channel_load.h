@@ -13,6 +13,7 @@ struct channel_load {
     const char *config_path; /* NULL: none */
     struct descriptor_set *descriptors;
     const struct delivery_policy *defaults;
+    bool bare; /* credentials must be named, and are not read */
 };
 
 /* *out is the caller's: channel_free(). */

@@ -21,12 +21,13 @@ static struct delivery_policy defaults_of(const struct config *config)
     };
 }
 
-bool fleet_load(const struct config *config, struct fleet *out, struct errbuf *err)
+static bool load(const struct config *config, bool bare, struct fleet *out, struct errbuf *err)
 {
     memset(out, 0, sizeof *out);
     out->defaults = defaults_of(config);
     out->descriptors = descriptor_set_new((const char *const *)config->descriptor_dirs, config->descriptor_dir_count);
-    if (!channel_set_load(config->channels, config->path, out->descriptors, &out->defaults, &out->channels, err)) {
+    if (!(bare ? channel_set_load_bare : channel_set_load)(config->channels, config->path, out->descriptors,
+                                                           &out->defaults, &out->channels, err)) {
         fleet_fini(out);
         return false;
     }
@@ -35,6 +36,16 @@ bool fleet_load(const struct config *config, struct fleet *out, struct errbuf *e
         if (window_ms > out->longest_window_ms) out->longest_window_ms = window_ms;
     }
     return true;
+}
+
+bool fleet_load(const struct config *config, struct fleet *out, struct errbuf *err)
+{
+    return load(config, false, out, err);
+}
+
+bool fleet_load_bare(const struct config *config, struct fleet *out, struct errbuf *err)
+{
+    return load(config, true, out, err);
 }
 
 void fleet_fini(struct fleet *fleet)

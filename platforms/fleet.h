@@ -20,6 +20,8 @@ struct fleet {
 
 /* err names file and JSON path. *out is the caller's (fleet_fini); the configuration must live as long. */
 MUSTCHECK bool fleet_load(const struct config *config, struct fleet *out, struct errbuf *err);
+/* The same without credentials (channel_set_load_bare): for programs that send nothing. */
+MUSTCHECK bool fleet_load_bare(const struct config *config, struct fleet *out, struct errbuf *err);
 void fleet_fini(struct fleet *fleet);
 
 #endif

@@ -186,6 +186,9 @@ def test_drain_becomes_the_reconciler(cli, tmp_path):
     done = subprocess.run([folder / "landfall", "drain", "--config", "x y", "--what"], env=cli.env, capture_output=True,
                           text=True, timeout=20)
     assert done.returncode == 3 and done.stdout == "drain --config x y --what whole\n"
+    done = subprocess.run([folder / "landfall", "--config", "x", "drain"], env=cli.env, capture_output=True, text=True,
+                          timeout=20)
+    assert done.stdout == "drain --config x whole\n"
     os.unlink(folder / "landfall-reconciler")
     done = subprocess.run([folder / "landfall", "drain"], env={"PATH": "/nonexistent"}, capture_output=True, text=True,
                           timeout=20)

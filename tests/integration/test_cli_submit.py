@@ -170,6 +170,16 @@ def test_notes(cli):
     assert cli.json("submit", "-", "--to", "blog/brand", stdin=lines(item(2)))["notes"] == []
 
 
+def test_no_credential_is_needed(cli):
+    """Who brings items holds no secret: the environment has none, and a credential's file cannot be read."""
+    cli.config(channels={"blog/brand": {"platform": "blog", "settings": {"origin": "https://blog.example"},
+                                        "credential": {"file": "no-such-file"}}})
+    document = cli.json("submit", "-", "--to", "blog/brand", code=1, stdin=lines(item(1), item(2, "x" * 30)))
+    assert counts(document) == [2, 0, 1, 0, 0, 1]  # and the limits are checked all the same
+    cli.config(channels={"blog/brand": {"platform": "blog", "settings": {"origin": "https://blog.example"}}})
+    assert "credential" in cli.run("config").err  # it must still be named
+
+
 def test_usage(cli):
     for words, says in [
         ([], "--to"), (["x.ndjson"], "--to"), (["--to", "blog/brand"], "standard input"),

@@ -129,14 +129,15 @@ static size_t add_open(struct batch *batch)
 static bool submit_all(struct batch *batch)
 {
     struct cli *cli = batch->cli;
-    int64_t give_up_ms = clock_boottime_ms() + BATCH_PATIENCE_MS;
+    const int64_t patience_ms = BATCH_PATIENCE_ROUNDS * cli_limit_ms(cli);
+    int64_t give_up_ms = clock_boottime_ms() + patience_ms;
     bool stop = false;
     while (add_open(batch) > 0) {
         bool sent = link_keep(cli->link, &cli->err) && round_run(batch->round, cli->link, cli_limit_ms(cli), &cli->err);
         size_t taken = take_answers(batch, &stop);
         stop |= link_must_stop(cli->link);
         int64_t now_ms = clock_boottime_ms();
-        if (taken > 0) give_up_ms = now_ms + BATCH_PATIENCE_MS;
+        if (taken > 0) give_up_ms = now_ms + patience_ms;
         if (stop || (taken == 0 && now_ms >= give_up_ms)) return false;
         if (!sent || taken == 0) poll(NULL, 0, PAUSE_MS);
     }

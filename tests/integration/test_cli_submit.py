@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
 """landfall submit on a real Redis: what is taken, what is refused and where; nothing is lost or written twice."""
+import contextlib
 import json
 import os
+import select
+import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -222,6 +226,68 @@ def test_redis_goes_and_comes_back(cli):
         out, _ = process.communicate(lines(*(item(i) for i in range(100, 200))))
     assert process.returncode == 0 and b"200 items: 200 new" in out
     assert cli.client.xlen(cli.key("queue")) == 200
+
+
+def test_redis_goes_for_good(cli):
+    """What was answered is told as taken, the rest as not known; the same again later completes it."""
+    env = {**cli.env, "LANDFALL_REDIS_ROUND_LIMIT_MS": "3000"}
+    with subprocess.Popen([program("landfall"), "submit", "-", "--to", "blog/brand", "--json"], cwd=cli.folder, env=env,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(lines(*(item(i) for i in range(10))))
+        process.stdin.flush()
+        wait_for(lambda: cli.client.xlen(cli.key("queue")) == 10, 10, "the first ten")
+        cli.redis.pause()
+        out, _ = process.communicate(lines(*(item(i) for i in range(10, 20))), timeout=60)
+    cli.redis.resume()
+    document = json.loads(out)
+    assert process.returncode == 2 and document["new"] == 10 and document["not_known"] == 10
+    again = cli.json("submit", "-", "--to", "blog/brand", stdin=lines(*(item(i) for i in range(20))))
+    assert again["new"] + again["same"] == 20 and cli.client.xlen(cli.key("queue")) == 20
+
+
+class LosesTheFirstAnswer(threading.Thread):
+    """Stands before Redis: the first script runs there, and its answer is thrown away together with the connection."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self.server.getsockname()[1]}"
+        self.redis_port = port
+        self.lost = False
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.server.accept()
+                with client, socket.create_connection(("127.0.0.1", self.redis_port)) as redis:
+                    self.carry(client, redis)
+
+    def carry(self, client, redis):
+        asked = b""
+        while True:
+            for ready in select.select([client, redis], [], [])[0]:
+                data = ready.recv(1 << 20)
+                if not data:
+                    return
+                if ready is client:
+                    asked += data
+                    redis.sendall(data)
+                elif b"EVAL" in asked.upper() and not data.startswith(b"-NOSCRIPT") and not self.lost:
+                    self.lost = True
+                    return
+                else:
+                    asked = b""
+                    client.sendall(data)
+
+
+def test_an_answer_is_lost(cli):
+    proxy = LosesTheFirstAnswer(cli.redis.port)
+    proxy.start()
+    document = cli.json("submit", "-", "--to", "blog/brand", stdin=lines(*(item(i) for i in range(100))),
+                        env={"LANDFALL_REDIS_URL": proxy.url})
+    proxy.server.close()
+    assert proxy.lost and counts(document) == [100, 0, 36, 64, 0, 0]  # what had been done is there already
+    assert cli.client.xlen(cli.key("queue")) == 100
 
 
 def test_output_is_safe(cli):

@@ -64,6 +64,7 @@ static const struct {
     {"a feed in one line", "{\"items\":[{\"id\":\"1\"}]}", "1:{\"id\":\"1\"}|END"},
     {"a feed without end", "{\"items\":[{\"id\":\"1\"}],\"x\":", "1:{\"id\":\"1\"}|1!|END"},
     {"items that are no array", "{\"items\":{\"a\":[1]}}", "1:{\"items\":{\"a\":[1]}}|END"},
+    {"a name that begins like items", "{\"itemsX\":[1]}", "1:{\"itemsX\":[1]}|END"},
     {"items further in", "{\"x\":{\"items\":[1]}}\n", "1:{\"x\":{\"items\":[1]}}|END"},
     {"a document that is cut", "{\n  \"a\": 1,\n  \"b\"", "1!|END"},
     {"wrong bracket", "{]\n{\"a\":1}\n", "1:{]|2:{\"a\":1}|END"},
@@ -117,6 +118,27 @@ static void test_huge(void **state)
     free(in);
 }
 
+/* Behind a first line that was cut, more whole lines than fit into memory. */
+static void test_many_behind_a_cut_line(void **state)
+{
+    (void)state;
+    static const char line[] = "{\"b\":2}\n";
+    const size_t lines = 3 * MAX_BYTES / (sizeof(line) - 1);
+    char *in = malloc(10 + lines * sizeof(line)), *out = malloc(lines * 20);
+    size_t len = 7;
+    memcpy(in, "{\"a\":1\n", len);
+    for (size_t i = 0; i < lines; i++, len += sizeof(line) - 1)
+        memcpy(in + len, line, sizeof(line) - 1);
+    read_all(in, len, false, out, lines * 20);
+    size_t taken = 0;
+    for (const char *at = out; (at = strstr(at, ":{\"b\":2}|")) != NULL; at++)
+        taken++;
+    assert_int_equal(taken, lines);
+    assert_int_equal(strncmp(out, "1!|2:", 5), 0);
+    free(in);
+    free(out);
+}
+
 /* Any bytes come to an end, and no line number runs away. */
 static void test_noise(void **state)
 {
@@ -151,8 +173,12 @@ static void test_unreadable(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),           cmocka_unit_test(test_whole),
-                                       cmocka_unit_test(test_nul_and_invalid), cmocka_unit_test(test_huge),
-                                       cmocka_unit_test(test_noise),           cmocka_unit_test(test_unreadable)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
+                                       cmocka_unit_test(test_whole),
+                                       cmocka_unit_test(test_nul_and_invalid),
+                                       cmocka_unit_test(test_huge),
+                                       cmocka_unit_test(test_many_behind_a_cut_line),
+                                       cmocka_unit_test(test_noise),
+                                       cmocka_unit_test(test_unreadable)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

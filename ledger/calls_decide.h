@@ -50,7 +50,8 @@ struct decide_request {
     size_t content_len, frozen_len;
     int64_t approved_at_ms;
 
-    /* resolve: for decisions that rest on an absence; searched_from_ms 0 for all others. */
+    /* resolve: the search of an EV_ABSENT or EV_GONE that the caller took for settled; 0 for all other events, and for
+     * an absence that was not settled when it was decided about. */
     int64_t searched_from_ms, visibility_lag_ms;
     int searched_attempt;
 

@@ -23,7 +23,7 @@ local FULL_WAIT_MS = 1000 -- a channel that may not send now is offered again af
 
 local TYPES = {agenda = 'zset', journal = 'stream', outcomes = 'stream', counts = 'hash', channels = 'set',
     queue = 'stream', epoch = 'hash', audit = 'stream', waiting = 'zset', uncertain = 'zset', channel = 'hash',
-    posts = 'hash', walk = 'string', row = 'hash', request = 'hash', lease = 'string'}
+    posts = 'hash', walk = 'string', request = 'hash'}
 local GLOBALS = {'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue', 'epoch', 'audit'}
 local STATES = {approved = true, claimed = true, published = true, rejected = true, uncertain = true, held = true}
 local OUTCOMES = {published = true, rejected = true, held = true}
@@ -166,10 +166,12 @@ local function load_delivery(d)
     if call.bad then return call.bad end
     load_channel(d.ch)
     if d.ch.bad then return d.ch.bad end
-    local bad = wrong_type('row', d.row) or wrong_type('request', d.request) or wrong_type('lease', d.lease_key)
+    local lease, flat, bad = redis.pcall('GET', d.lease_key), redis.pcall('HGETALL', d.row), wrong_type('request', d.request)
     if bad then return bad end
-    d.lease = redis.call('GET', d.lease_key) or nil
-    return read_fields(d, redis.call('HGETALL', d.row))
+    if type(lease) == 'table' then return 'lease: ' .. words(lease) end
+    if flat.err then return 'row: ' .. words(flat) end
+    d.lease = lease or nil
+    return read_fields(d, flat)
 end
 
 local function next_delivery(index)
@@ -219,25 +221,38 @@ end
 
 -- ---- the one function that sets a state
 
--- Writes the fields that differ; those that are too long for the row go to request:, under the same name.
-local function write_fields(d, changes)
-    local set, drop, long_set, long_drop = {}, {}, {}, {}
-    local function put(list, name, value)
-        list[#list + 1] = name
-        if value then list[#list + 1] = value end
-    end
+-- Values that are too long for the row go to request:, under the same name. What is left is for the row.
+local function split_long(d, changes)
+    local short, set, drop = {}, {}, {}
     for name, value in pairs(changes) do
-        local long = IS_LONG[name] and #value > 64
-        if long then put(long_set, name, value) elseif IS_LONG[name] then put(long_drop, name) end
-        if long or value == '' then value = nil end
-        if d.fields[name] ~= value then
-            if value then put(set, name, value) else put(drop, name) end
+        short[name] = value
+        if IS_LONG[name] and #value > 64 then
+            set[#set + 1] = name
+            set[#set + 1] = value
+            short[name] = ''
+        elseif IS_LONG[name] and d.state ~= 'none' and not d.fields[name] then
+            drop[#drop + 1] = name
         end
-        d.fields[name] = value
     end
-    if #long_drop > 0 then redis.call('HDEL', d.request, unpack(long_drop)) end
-    if #long_set > 0 then redis.call('HSET', d.request, unpack(long_set)) end
-    if #set + #drop + #long_set == 0 then return end
+    if #drop > 0 then redis.call('HDEL', d.request, unpack(drop)) end
+    if #set > 0 then redis.call('HSET', d.request, unpack(set)) end
+    return short, #set > 0
+end
+
+-- Writes the fields that differ.
+local function write_fields(d, changes)
+    local set, drop = {}, {}
+    local short, changed = split_long(d, changes)
+    for name, value in pairs(short) do
+        if value == '' and d.fields[name] then
+            drop[#drop + 1] = name
+        elseif value ~= '' and d.fields[name] ~= value then
+            set[#set + 1] = name
+            set[#set + 1] = value
+        end
+        d.fields[name] = value ~= '' and value or nil
+    end
+    if #set + #drop == 0 and not changed then return end
     d.n.rev = d.n.rev + 1
     d.fields.rev = text(d.n.rev)
     redis.call('HSET', d.row, 'rev', d.fields.rev, unpack(set))
@@ -317,11 +332,9 @@ end
 
 -- Who owns an external id. The oldest are not known, so one at random makes room.
 local function keep_post(d, id)
-    if redis.call('HGET', d.ch.posts, id) then return end
-    if redis.call('HLEN', d.ch.posts) >= POSTS_MAX then
-        redis.call('HDEL', d.ch.posts, redis.call('HRANDFIELD', d.ch.posts))
-    end
-    redis.call('HSET', d.ch.posts, id, d.name)
+    if redis.call('HSETNX', d.ch.posts, id, d.name) == 0 or redis.call('HLEN', d.ch.posts) <= POSTS_MAX then return end
+    local other = redis.call('HRANDFIELD', d.ch.posts)
+    if other ~= id then redis.call('HDEL', d.ch.posts, other) end
 end
 
 local function tell_outcome(d, state, old)

@@ -259,6 +259,12 @@ def test_not_before_the_last_attempt_can_have_committed(ledger):
     assert ledger.row(D)["waived"] == "1" and ledger.due("delivery:" + D) == due
 
 
+def test_a_claim_starts_the_count_of_clean_misses_anew(ledger):
+    put_in_doubt(ledger, misses=1, missed_at=5)
+    assert ledger.claim(D)[0] == "granted"
+    assert not {"misses", "missed_at"} & set(ledger.row(D))
+
+
 # ---- what waits
 
 def test_scheduled(ledger):

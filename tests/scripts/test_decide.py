@@ -86,6 +86,23 @@ def test_the_walk_stays_while_another_is_uncertain(claimed):
     assert claimed.state(D) == ("held", "no_evidence") and claimed.request(D)["frozen"] == "frozen"
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_earliest_of_a_call_wins(ledger, order):
+    names, soon = [f"{CH}/{n}" for n in range(2)], ledger.now() + 5000
+    dues = [soon + 4000 * n for n in order]
+    ledger.call("settle", [], [ledger.decision(name, "uncertain", "no_answer", place="walk", due=due) for name, due in zip(names, dues)])
+    assert ledger.due("walk:" + CH) == soon
+
+
+def test_since_when_a_delivery_is_uncertain_does_not_move(claimed):
+    claimed.settle(D, "uncertain", "no_answer", token=T)
+    key = claimed.key("uncertain", CH)
+    assert claimed.client.zscore(key, D) == int(claimed.row(D)["since"])
+    claimed.client.zadd(key, {D: 5})
+    claimed.resolve(D, "uncertain", "no_answer", place="walk", fields={"misses": "1"})
+    assert claimed.client.zscore(key, D) == 5
+
+
 def test_commit_by_is_only_ever_raised_by_reports_of_other_attempts(claimed):
     claimed.settle(D, "uncertain", "no_answer", commit_cap=30000)
     known = int(claimed.row(D)["commit_by"])

@@ -45,6 +45,8 @@ def test_nothing_is_handed_out_twice(due):
     assert due.take(D, score=score) == ["moved", str(due.due("delivery:" + D))]
     assert due.take(D) == ["moved", str(due.due("delivery:" + D))], "not due yet"
     assert due.dump() == before
+    due.make_due(D)
+    assert due.take(D, score=score - 5000)[0] == "moved", "due again, but not what was seen"
 
 
 def test_a_taker_that_dies_delays_by_half_a_minute_and_five_times_is_poison(due):

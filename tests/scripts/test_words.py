@@ -2,8 +2,11 @@
 """The words that scripts write are the words of core/reason.h: one table, two languages."""
 import os
 import re
+import subprocess
 
-from ledger_calls import FOLDER, STATES, TOP
+import pytest
+
+from ledger_calls import FOLDER, NAMES, STATES, TOP, source
 
 
 def table(name):
@@ -32,3 +35,20 @@ def test_states_and_reasons_that_scripts_set_stand_in_the_table():
             seen.add(word)
             assert word in reasons, (file, word)
     assert {"sending", "lease_lost", "poison", "window_closed", "expired_in_doubt", "paced", "new"} <= seen
+
+
+ALLOWED = {"redis", "KEYS", "ARGV", "string", "table", "math", "tonumber", "tostring", "pcall", "error", "type", "pairs", "ipairs",
+           "unpack"}
+
+
+@pytest.mark.parametrize("name", [*NAMES, "leave"])
+def test_scripts_need_nothing_but_plain_lua(name, tmp_path):
+    """They also run in a bare Lua 5.1 with redis.call and redis.pcall: no cjson, no bit, no global of their own."""
+    text = open(os.path.join(FOLDER, "leave.lua"), encoding="utf-8").read() if name == "leave" else source(name)
+    (tmp_path / "script.lua").write_text(text)
+    listing = subprocess.run(["luac5.1", "-l", "-p", tmp_path / "script.lua"], capture_output=True, text=True, check=True).stdout
+    used = set(re.findall(r"[GS]ETGLOBAL\s+-?\d+ -?\d+\s*; (\w+)", listing))
+    assert used and used <= ALLOWED, used - ALLOWED
+    assert "SETGLOBAL" not in listing
+    functions = set(re.findall(r"redis\.(\w+)", text))
+    assert functions <= {"call", "pcall"}, functions

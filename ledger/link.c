@@ -355,7 +355,7 @@ static bool connect_socket(struct redis_link *link, struct errbuf *err)
     link->context = link->unix_path ? redisConnectUnixWithTimeout(link->unix_path, limit)
                                     : redisConnectWithTimeout(link->host, link->port, limit);
     link->timeout_ms = 0;
-    if (!link->context) die("ledger: out of memory for a connection");
+    if (!link->context) return errbuf_set(err, "redis: out of memory for a connection");
     if (link->context->err) {
         const char *words = words_of(link->context);
         if (link->unix_path) return errbuf_set(err, "redis: cannot connect to %s: %s", link->unix_path, words);

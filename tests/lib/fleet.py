@@ -8,6 +8,7 @@
 
 Times are short, so that leases end and settle windows pass within a test; they are the channel's own `times`.
 """
+import collections
 import http.client
 import json
 import os
@@ -17,6 +18,7 @@ import tempfile
 import time
 
 from lib.procs import Process, free_port, wait_for
+from lib.redis_proxy import RedisProxy
 from lib.redis_server import RedisServer
 from lib.tree import TOP, program
 from platform_sim.client import SimulatorProcess
@@ -29,14 +31,17 @@ SECRETS = {
     "indexnow": "k3y-indexnow-55aa91", "bluesky": "app-pass-blue-90cd",
 }
 CHANNELS = {name: f"{name}/brand" for name in SECRETS}
+# For channel=: no pause between posts, so that dozens of deliveries go through at once.
+UNPACED = {name: {"pace": {"spacing_ms": 0, "burst": 1}} for name in SECRETS}
 STATES_SETTLED = ("published", "rejected")
 
 
 class Fleet:
     def __init__(self, platforms=("mastodon",), environment="test", channel=None, config=None, redis_options=None, instances=None,
-                 secrets=None, redis_password=None, metrics=False):
-        """channel: members that a platform's channel gets; config: members of the file; instances: settings of a
-        platform's fake; secrets: other ones than SECRETS; metrics: the worker's page, see get() and metric()."""
+                 secrets=None, redis_password=None, metrics=False, proxied=False):
+        """channel: platform -> members of its channel; config: members of the file; instances: platform -> settings of its
+        fake; secrets: other ones than SECRETS; metrics: the worker's page, see get() and metric(); proxied: programs reach
+        Redis through self.proxy (the fake platforms do not)."""
         self.dir = tempfile.mkdtemp(prefix="landfall-fleet-")
         self.secrets, self.redis_password = {**SECRETS, **(secrets or {})}, redis_password
         self.metrics_port = free_port() if metrics else None
@@ -44,9 +49,12 @@ class Fleet:
         self.platforms, self.environment = list(platforms), environment
         self.channel_extra, self.config_extra, self.instances = channel or {}, config or {}, instances or {}
         self.processes, self.sim = [], None
+        self.proxy = RedisProxy(self.redis.socket_path) if proxied else None
 
     def __enter__(self):
         self.redis.__enter__()
+        if self.proxy:
+            self.proxy.__enter__()
         self.db = self.redis.client(password=self.redis_password, encoding_errors="replace")
         self.sim = SimulatorProcess([self._instance(p) for p in self.platforms], redis=f"unix:{self.redis.socket_path}",
                                     redis_password=self.redis_password)
@@ -58,7 +66,10 @@ class Fleet:
         for process in self.processes:
             if process.running:
                 process.kill()
-        self.sim.stop()
+        if self.sim:
+            self.sim.stop()
+        if self.proxy:
+            self.proxy.__exit__(*exc)
         self.redis.__exit__(*exc)
         shutil.rmtree(self.dir, ignore_errors=True)
 
@@ -67,6 +78,10 @@ class Fleet:
     def _instance(self, platform):
         spec = {"name": platform, "platform": platform, "channel": CHANNELS[platform], "token": self.secrets[platform], "own_port": True}
         return {**spec, **self.instances.get(platform, {})}
+
+    @property
+    def redis_url(self):
+        return self.proxy.url if self.proxy else f"unix://{self.redis.socket_path}"
 
     def settings(self, platform):
         url = self.sim.urls[platform]
@@ -83,7 +98,7 @@ class Fleet:
                 "write_limit_ms": WRITE_LIMIT_MS, **self.channel_extra.get(platform, {}),
             }
         config = {
-            "environment": self.environment, "redis": {"url": f"unix://{self.redis.socket_path}"}, "channels": channels,
+            "environment": self.environment, "redis": {"url": self.redis_url}, "channels": channels,
             "descriptors": [os.path.join(TOP, "platforms", "descriptors")],
             "worker": {"reclaim_idle_ms": 300, "grace_ms": 5000}, "delivery": {"backoff_base_ms": 200, "backoff_cap_ms": 1000},
         }
@@ -114,6 +129,14 @@ class Fleet:
         """XADD, as any producer would do it."""
         return self.db.xadd("lf:{0}:queue", {"channel": channel, "item": json.dumps(item)})
 
+    def add_many(self, channel, ids):
+        """One item of each id; the names of the deliveries."""
+        pipe = self.db.pipeline(transaction=False)
+        for item_id in ids:
+            pipe.xadd("lf:{0}:queue", {"channel": channel, "item": json.dumps(self.item(item_id))})
+        pipe.execute()
+        return [f"{channel}/{item_id}" for item_id in ids]
+
     # ---- processes
 
     def start(self, program_name, *args, crash_at=None, env=None, name=None):
@@ -121,6 +144,7 @@ class Fleet:
         if crash_at:
             environment["LANDFALL_CRASH_AT"] = crash_at
         argv = [program(program_name), *args]
+        name = name or f"{program_name}-{len(self.processes) + 1}"
         process = Process(argv, self.dir, name=name, env=environment, env_only=True, cwd=self.dir)
         self.processes.append(process)
         return process
@@ -172,6 +196,18 @@ class Fleet:
     def wait_state(self, delivery, *states, timeout_s=30):
         return wait_for(lambda: self.state(delivery) in states and self.row(delivery), timeout_s,
                         what=lambda: f"{delivery} to become {'/'.join(states)}; it is {self.row(delivery)}\n{self.output()}")
+
+    def states(self, deliveries):
+        """How many of the deliveries are in which state; None: no row."""
+        pipe = self.db.pipeline(transaction=False)
+        for delivery in deliveries:
+            pipe.hget(f"lf:{{0}}:delivery:{delivery}", "state")
+        return dict(collections.Counter(pipe.execute()))
+
+    def wait_states(self, deliveries, state, timeout_s=30):
+        """Until all of them are in the state."""
+        wait_for(lambda: self.states(deliveries) == {state: len(deliveries)}, timeout_s,
+                 what=lambda: f"{len(deliveries)} deliveries to become {state}: {self.states(deliveries)}\n{self.output()}")
 
     def output(self):
         return "\n".join(f"--- {p.name}\n{p.tail()}" for p in self.processes)

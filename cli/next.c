@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/next.h"
 
-#include "cli/notes.h"
+#include "cli/out.h"
 #include "cli/when.h"
 
 static const char *const reasons[RS_COUNT] = {
@@ -51,12 +51,18 @@ static const char *const reasons[RS_COUNT] = {
 
 const char *next_why(enum delivery_reason reason)
 {
-    return reasons[reason];
+    return reasons[reason] ? reasons[reason] : "";
 }
 
 static const char *when(const struct next_facts *f, int64_t ms, char out[WHEN_TEXT_BYTES])
 {
     return when_text(ms, f->now_ms, out);
+}
+
+/* For what is to come: what should have come is due now. */
+static const char *due(const struct next_facts *f, int64_t ms, char out[WHEN_TEXT_BYTES])
+{
+    return when_text(ms > f->now_ms ? ms : f->now_ms, f->now_ms, out);
 }
 
 static int64_t later_of(int64_t a, int64_t b)
@@ -71,12 +77,12 @@ static void explain_channel(const struct next_facts *f, json_t *out)
     char text[WHEN_TEXT_BYTES];
     if (!c) return;
     if (c->paused)
-        notes_add(out, "its channel is paused since %s and sends nothing until it is resumed: %s",
-                  when(f, c->paused_at_ms, text), c->paused_why);
+        out_add_format(out, "its channel was paused %s and sends nothing until it is resumed: %s",
+                       when(f, c->paused_at_ms, text), c->paused_why);
     else if (c->blocked_until_ms > f->now_ms)
-        notes_add(out, "its channel may send again %s: %s", when(f, c->blocked_until_ms, text), c->blocked_why);
+        out_add_format(out, "its channel may send again %s: %s", when(f, c->blocked_until_ms, text), c->blocked_why);
     else if (c->next_at_ms > f->now_ms)
-        notes_add(out, "its channel may send next %s", when(f, c->next_at_ms, text));
+        out_add_format(out, "its channel may send next %s", when(f, c->next_at_ms, text));
 }
 
 static void explain_approved(const struct next_facts *f, json_t *out)
@@ -84,31 +90,34 @@ static void explain_approved(const struct next_facts *f, json_t *out)
     const struct reads_delivery *d = f->delivery;
     char text[WHEN_TEXT_BYTES];
     if (d->row.core.doubt.count > 0)
-        notes_add(out, "the next send is the same request with the same key, byte for byte");
+        out_add_format(out, "the next send is the same request with the same key, byte for byte");
     if (d->waiting_ms)
-        notes_add(out, "it stands in its channel's waiting list, for %s", when(f, d->waiting_ms, text));
+        out_add_format(out, "it stands in its channel's waiting list, due %s", due(f, d->waiting_ms, text));
     else if (d->agenda_ms)
-        notes_add(out, "%s %s",
-                  d->row.core.reason == RS_NEW ? "a worker reads it from the queue, or at the latest takes it"
-                                               : "a worker takes it",
-                  when(f, d->agenda_ms, text));
+        out_add_format(out, "%s %s",
+                       d->row.core.reason == RS_NEW ? "a worker reads it from the queue, or at the latest takes it"
+                                                    : "a worker takes it",
+                       due(f, d->agenda_ms, text));
     else
-        notes_add(out, "a worker reads it from the queue");
+        out_add_format(out, "a worker reads it from the queue");
     explain_channel(f, out);
     if (d->row.core.not_after_ms)
-        notes_add(out, "if it has not been sent it is held %s", when(f, d->row.core.not_after_ms, text));
+        out_add_format(out, "if it has not been sent it is held %s", when(f, d->row.core.not_after_ms, text));
 }
 
 static void explain_claimed(const struct next_facts *f, json_t *out)
 {
     const struct reads_delivery *d = f->delivery;
     char text[WHEN_TEXT_BYTES];
-    notes_add(out, "%s settles attempt %d", d->row.worker, d->row.core.attempt);
-    if (d->lease_holder[0])
-        notes_add(out, "its lease ends %s; without a settlement it becomes uncertain then (lease_lost)",
-                  when(f, f->now_ms + d->lease_left_ms, text));
+    out_add_format(out, "%s settles attempt %d", d->row.worker, d->row.core.attempt);
+    if (d->lease_holder[0] && d->lease_left_ms < 0)
+        out_add_format(out,
+                       "its lease has no end, which no program of ours writes: delete it once that worker is gone");
+    else if (d->lease_holder[0])
+        out_add_format(out, "its lease ends %s; without a settlement it becomes uncertain then (lease_lost)",
+                       when(f, f->now_ms + d->lease_left_ms, text));
     else
-        notes_add(out, "its lease is gone: the next worker that looks makes it uncertain (lease_lost)");
+        out_add_format(out, "its lease is gone: the next worker that looks makes it uncertain (lease_lost)");
 }
 
 static void explain_absence(const struct next_facts *f, json_t *out)
@@ -116,19 +125,20 @@ static void explain_absence(const struct next_facts *f, json_t *out)
     const struct delivery_row *r = &f->delivery->row.core;
     char text[WHEN_TEXT_BYTES];
     if (f->policy->can_read)
-        notes_add(
+        out_add_format(
             out, "it can be called absent at the earliest by a search that begins %s; clean searches: %d of %d",
-            when(f, later_of(r->commit_by_ms + f->policy->visibility_lag_ms, f->epoch->no_absence_before_ms), text),
+            due(f, later_of(r->commit_by_ms + f->policy->visibility_lag_ms, f->epoch->no_absence_before_ms), text),
             r->misses, f->policy->clean_misses);
     else if (!f->policy->harmless)
-        notes_add(out, "this platform's history cannot be read, so nothing proves that there is no post");
+        out_add_format(out, "this platform's history cannot be read, so nothing proves that there is no post");
     if (f->policy->harmless)
-        notes_add(out, "a repeat does no harm: it is sent again after %s", when(f, r->commit_by_ms, text));
-    else if (delivery_replay_allowed(r, f->policy, f->now_ms) && r->ext_id[0] == '\0')
-        notes_add(out, "the platform still knows its key: the same request may be sent again after %s",
-                  when(f, r->commit_by_ms, text));
-    notes_add(out, "if nothing is found out it is held for a person %s",
-              when(f, r->since_ms + f->policy->give_up_after_ms, text));
+        out_add_format(out, "a repeat does no harm: it may be sent again %s", due(f, r->commit_by_ms, text));
+    else if (delivery_replay_allowed(r, f->policy, f->now_ms) && r->tries < f->policy->max_attempts &&
+             r->ext_id[0] == '\0')
+        out_add_format(out, "the platform still knows its key: the same request may be sent again %s",
+                       due(f, r->commit_by_ms, text));
+    out_add_format(out, "if nothing is found out it is held for a person %s",
+                   due(f, r->since_ms + f->policy->give_up_after_ms, text));
 }
 
 static void explain_uncertain(const struct next_facts *f, json_t *out)
@@ -136,28 +146,28 @@ static void explain_uncertain(const struct next_facts *f, json_t *out)
     const struct reads_channel *c = f->channel;
     char text[WHEN_TEXT_BYTES];
     if (c && c->walker[0])
-        notes_add(out, "%s reads the account now", c->walker);
+        out_add_format(out, "%s reads the account now", c->walker);
     else if (c && c->walk_due_ms)
-        notes_add(out, "the reconciler looks again %s", when(f, c->walk_due_ms, text));
+        out_add_format(out, "the reconciler looks again %s", due(f, c->walk_due_ms, text));
     else
-        notes_add(out, "the reconciler looks at it when it next reads the account");
+        out_add_format(out, "the reconciler looks at it when it next reads the account");
     if (f->policy)
         explain_absence(f, out);
     else
-        notes_add(out, "its channel is not configured here, so what its platform allows is not known");
+        out_add_format(out, "its channel is not configured here, so what its platform allows is not known");
 }
 
 json_t *next_explain(const struct next_facts *f)
 {
     json_t *out = json_array();
     switch (f->delivery->row.core.state) {
-    case DS_NONE: notes_add(out, "there is no such delivery"); break;
+    case DS_NONE: out_add_format(out, "there is no such delivery"); break;
     case DS_APPROVED: explain_approved(f, out); break;
     case DS_CLAIMED: explain_claimed(f, out); break;
     case DS_UNCERTAIN: explain_uncertain(f, out); break;
-    case DS_HELD: notes_add(out, "nothing, until a person decides"); break;
+    case DS_HELD: out_add_format(out, "nothing, until a person decides"); break;
     case DS_PUBLISHED:
-    case DS_REJECTED: notes_add(out, "nothing: it is settled"); break;
+    case DS_REJECTED: out_add_format(out, "nothing: it is settled"); break;
     case DS_COUNT: break;
     }
     return out;

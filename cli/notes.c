@@ -2,12 +2,10 @@
 #include "cli/notes.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/out.h"
-#include "runtime/die.h"
 
 /* How long a person waits for the list at most. */
 #define PROCESSES_BUDGET_MS 2000
@@ -24,17 +22,6 @@ void notes_processes_fini(struct notes_processes *processes)
     processes->list = NULL;
 }
 
-void notes_add(json_t *notes, const char *format, ...)
-{
-    char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
-    if (vasprintf(&text, format, arguments) < 0) die("out of memory");
-    va_end(arguments);
-    out_add(notes, out_string(text));
-    free(text);
-}
-
 static bool has_role(const struct notes_processes *processes, const char *role)
 {
     for (size_t i = 0; i < processes->count; i++)
@@ -47,13 +34,13 @@ void notes_add_missing(const struct cli *cli, const struct notes_processes *proc
     const char *path = cli->config->path;
     const char *flag = path ? " --config " : "";
     if (!has_role(processes, "worker"))
-        notes_add(notes, "no worker has been seen for %d s; start one: landfall-worker%s%s", READS_HEARTBEAT_MS / 1000,
-                  flag, path ? path : "");
+        out_add_format(notes, "no worker has been seen for %d s; start one: landfall-worker%s%s",
+                       READS_HEARTBEAT_MS / 1000, flag, path ? path : "");
     if (cli->overview.journal_length > 0 && !has_role(processes, "reconciler"))
-        notes_add(notes,
-                  "%" PRId64 " uncertain, and no reconciler has been seen for %d s; start one: "
-                  "landfall-reconciler run%s%s",
-                  cli->overview.journal_length, READS_HEARTBEAT_MS / 1000, flag, path ? path : "");
+        out_add_format(notes,
+                       "%" PRId64 " uncertain, and no reconciler has been seen for %d s; start one: "
+                       "landfall-reconciler run%s%s",
+                       cli->overview.journal_length, READS_HEARTBEAT_MS / 1000, flag, path ? path : "");
 }
 
 void notes_print(const json_t *notes)

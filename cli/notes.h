@@ -20,10 +20,8 @@ struct notes_processes {
 MUSTCHECK bool notes_processes(struct cli *cli, struct notes_processes *out);
 void notes_processes_fini(struct notes_processes *processes);
 
-/* Adds a note to an array of texts. */
-void notes_add(json_t *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Adds the notes about missing workers and reconcilers, with the commands that start them. */
+/* Adds to an array of texts what is to be said about missing workers and reconcilers, with the commands that start
+ * them. */
 void notes_add_missing(const struct cli *cli, const struct notes_processes *processes, json_t *notes);
 
 /* A line for each. */

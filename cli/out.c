@@ -99,3 +99,15 @@ void out_add(json_t *array, json_t *own_value)
 {
     if (json_array_append_new(array, must(own_value)) != 0) die("out of memory");
 }
+
+void out_add_format(json_t *array, const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int len = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (len < 0) die("out of memory");
+    out_add(array, out_bytes(text, (size_t)len));
+    free(text);
+}

@@ -33,5 +33,6 @@ json_t *out_time(int64_t ms);
 /* Adds to an object or array. */
 void out_set(json_t *object, const char *name, json_t *own_value);
 void out_add(json_t *array, json_t *own_value);
+void out_add_format(json_t *array, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -126,7 +126,7 @@ static void print(const struct report *report)
                  when_text(json_integer_value(json_object_get(value, "at_ms")), now_ms, at));
     json_object_foreach(report->counts, name, value)
         out_line(stdout, "%6" JSON_INTEGER_FORMAT " %s", json_integer_value(value), name);
-    out_line(stdout, "since %s: %" PRId64 " published, %" PRId64 " rejected, %" PRId64 " held",
+    out_line(stdout, "from %s on: %" PRId64 " published, %" PRId64 " rejected, %" PRId64 " held",
              when_text(report->since_ms, now_ms, at), report->of_state[DS_PUBLISHED], report->of_state[DS_REJECTED],
              report->of_state[DS_HELD]);
 }

@@ -111,7 +111,7 @@ static void print(const char *name, const struct next_facts *facts, const json_t
 {
     const struct delivery_row *r = &facts->delivery->row.core;
     char since[WHEN_TEXT_BYTES];
-    out_line(stdout, "%s: %s (%s) since %s", name, delivery_state_name(r->state), delivery_reason_name(r->reason),
+    out_line(stdout, "%s: %s (%s), %s", name, delivery_state_name(r->state), delivery_reason_name(r->reason),
              when_text(r->since_ms, facts->now_ms, since));
     out_line(stdout, "  why: %s", next_why(r->reason));
     const json_t *next = json_object_get(document, "next");

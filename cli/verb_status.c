@@ -67,12 +67,18 @@ static bool read_view(struct cli *cli, struct channel_view *view)
     return ok;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct reads_channel *)a)->channel, ((const struct reads_channel *)b)->channel);
+}
+
 static bool read_all(struct status *s)
 {
     struct cli *cli = s->cli;
     if (!reads_channels(&cli->ledger, cli->link, cli->options.value[FLAG_CHANNEL_ID], &s->channels, &s->count,
                         cli_limit_ms(cli), &cli->err))
         return false;
+    qsort(s->channels, s->count, sizeof(*s->channels), by_name);
     s->views = xcalloc(s->count + 1, sizeof(*s->views));
     bool ok = true;
     for (size_t i = 0; i < s->count && ok; i++) {
@@ -167,14 +173,14 @@ static void print_channel(const struct status *s, const struct channel_view *vie
              c->counts[DS_APPROVED], c->counts[DS_CLAIMED], c->counts[DS_PUBLISHED], c->counts[DS_UNCERTAIN],
              c->counts[DS_HELD], c->counts[DS_REJECTED]);
     print_waiting(s, view);
-    if (c->paused)
-        out_line(stdout, "    paused since %s: %s", when_text(c->paused_at_ms, s->now_ms, text), c->paused_why);
+    if (c->paused) out_line(stdout, "    paused %s: %s", when_text(c->paused_at_ms, s->now_ms, text), c->paused_why);
     if (c->blocked_until_ms > s->now_ms)
         out_line(stdout, "    blocked, free %s: %s", when_text(c->blocked_until_ms, s->now_ms, text), c->blocked_why);
     if (c->failures > 0) out_line(stdout, "    %" PRId64 " failures in a row", c->failures);
     if (c->uncertain > 0)
-        out_line(stdout, "    oldest uncertain since %s; next look %s%s%s",
-                 when_text(view->uncertain_since_ms, s->now_ms, text), when_text(c->walk_due_ms, s->now_ms, look),
+        out_line(stdout, "    oldest uncertain: %s; next look %s%s%s",
+                 when_text(view->uncertain_since_ms, s->now_ms, text),
+                 when_text(c->walk_due_ms > s->now_ms ? c->walk_due_ms : s->now_ms, s->now_ms, look),
                  c->walker[0] ? ", read now by " : "", c->walker);
 }
 

@@ -186,7 +186,7 @@ static void add_notes(struct submission *s)
     struct notes_processes processes = {0};
     for (int i = 0; i < cli->options.to_count; i++)
         if (!channel_find(cli->fleet.channels, cli->options.to[i]))
-            notes_add(s->notes, "%s is not configured here, so its limits were not checked", cli->options.to[i]);
+            out_add_format(s->notes, "%s is not configured here, so its limits were not checked", cli->options.to[i]);
     if (notes_processes(s->cli, &processes)) notes_add_missing(cli, &processes, s->notes);
     notes_processes_fini(&processes);
 }

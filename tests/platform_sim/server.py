@@ -16,10 +16,11 @@ from .forem import Forem
 from .indexnow import IndexNow
 from .judge import Judge
 from .mastodon import Mastodon
+from .notices import Notices
 from .webhook import Webhook
 from .wire import Answer, BadRequest, Connection, Listener
 
-PLATFORMS = {platform.NAME: platform for platform in (IndexNow, Mastodon, Forem, Bluesky, Webhook)}
+PLATFORMS = {platform.NAME: platform for platform in (IndexNow, Mastodon, Forem, Bluesky, Webhook, Notices)}
 THREAD_STACK_BYTES = 512 * 1024
 SECRET_CHARACTERS_MIN = 4
 

@@ -38,16 +38,17 @@ STATES_SETTLED = ("published", "rejected")
 
 class Fleet:
     def __init__(self, platforms=("mastodon",), environment="test", channel=None, config=None, redis_options=None, instances=None,
-                 secrets=None, redis_password=None, metrics=False, proxied=False):
+                 secrets=None, redis_password=None, metrics=False, proxied=False, descriptors=()):
         """channel: platform -> members of its channel; config: members of the file; instances: platform -> settings of its
         fake; secrets: other ones than SECRETS; metrics: the worker's page, see get() and metric(); proxied: programs reach
-        Redis through self.proxy (the fake platforms do not)."""
+        Redis through self.proxy (the fake platforms do not); descriptors: more of them than are shipped."""
         self.dir = tempfile.mkdtemp(prefix="landfall-fleet-")
         self.secrets, self.redis_password = {**SECRETS, **(secrets or {})}, redis_password
         self.metrics_port = free_port() if metrics else None
         self.redis = RedisServer(**({"requirepass": redis_password} if redis_password else {}), **(redis_options or {}))
         self.platforms, self.environment = list(platforms), environment
         self.channel_extra, self.config_extra, self.instances = channel or {}, config or {}, instances or {}
+        self.descriptors, self.channels_added = list(descriptors), {}
         self.processes, self.sim = [], None
         self.proxy = RedisProxy(self.redis.socket_path) if proxied else None
 
@@ -89,8 +90,22 @@ class Fleet:
             return {"url": url}
         return {"instance": url, **({"identifier": "lf.example"} if platform == "bluesky" else {})}
 
+    def _channel(self, channel, token, settings, members):
+        return {"platform": channel.split("/")[0], "settings": settings, "times": dict(TIMES), "write_limit_ms": WRITE_LIMIT_MS,
+                "credential": {"file": self.write_secret(channel.replace("/", "."), token + "\n")}, **members}
+
+    def _descriptor_folders(self):
+        folders = [os.path.join(TOP, "platforms", "descriptors")]
+        if self.descriptors:
+            folders.append(os.path.join(self.dir, "descriptors"))
+            os.makedirs(folders[1], exist_ok=True)
+        for descriptor in self.descriptors:
+            with open(os.path.join(folders[1], descriptor["platform"] + ".json"), "w", encoding="utf-8") as out:
+                json.dump(descriptor, out)
+        return folders
+
     def write_config(self):
-        channels = {}
+        channels = dict(self.channels_added)
         for platform in self.platforms:
             channels[CHANNELS[platform]] = {
                 "platform": platform, "settings": self.settings(platform),
@@ -99,7 +114,7 @@ class Fleet:
             }
         config = {
             "environment": self.environment, "redis": {"url": self.redis_url}, "channels": channels,
-            "descriptors": [os.path.join(TOP, "platforms", "descriptors")],
+            "descriptors": self._descriptor_folders(),
             "worker": {"reclaim_idle_ms": 300, "grace_ms": 5000}, "delivery": {"backoff_base_ms": 200, "backoff_cap_ms": 1000},
         }
         if self.redis_password:
@@ -117,6 +132,17 @@ class Fleet:
         with open(path, "wb") as out:
             out.write(content if isinstance(content, bytes) else content.encode())
         return path
+
+    def add_fake(self, name, platform, channel, token, **settings):
+        """One more fake instance, on a port of its own, with one account; gives its base URL."""
+        spec = {"name": name, "platform": platform, "channel": channel, "token": token, "own_port": True}
+        self.sim.urls[name] = self.sim.post("instances", **{**spec, **settings})["base_url"]
+        return self.sim.urls[name]
+
+    def add_channel(self, channel, token, settings, **members):
+        """One more channel in the configuration, for processes that start from now on."""
+        self.channels_added[channel] = self._channel(channel, token, settings, members)
+        self.write_config()
 
     # ---- input
 

@@ -20,6 +20,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # of the platforms' process too: nothing is left behind
 sys.path.insert(0, os.path.join(TOP, "tests"))
 from lib.procs import Processes, wait_for  # noqa: E402
 from lib.redis_server import RedisServer  # noqa: E402

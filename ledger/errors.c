@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "ledger/errors.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static const struct {
-    const char *word;
+    const char *words;
     enum errors_action action;
     const char *advice;
 } table[] = {
-#define X(word, action, advice) {word, action, advice},
+#define X(words, action, advice) {words, action, advice},
     ERRORS_TABLE(X)
 #undef X
 };
@@ -27,18 +28,22 @@ const char *errors_word(const char *text, char out[ERRORS_WORD_BYTES])
     return out;
 }
 
-/* Index into the table, TABLE_COUNT for a word that it does not hold. */
+static bool begins_with(const char *text, const char *words)
+{
+    size_t len = strlen(words);
+    return strncmp(text, words, len) == 0 && !(text[len] >= 'A' && text[len] <= 'Z');
+}
+
+/* Index into the table, TABLE_COUNT for a text that it does not hold. */
 static size_t find(const char *text)
 {
     /* These two may stand inside the text: "ERR Error running script ...: -READONLY You can't write". */
     static const char *const anywhere[] = {"NOSCRIPT", "READONLY"};
-    char word[ERRORS_WORD_BYTES];
-    errors_word(text, word);
     for (size_t i = 0; i < sizeof anywhere / sizeof anywhere[0]; i++) {
-        if (strstr(text, anywhere[i])) memcpy(word, anywhere[i], strlen(anywhere[i]) + 1);
+        if (strstr(text, anywhere[i])) text = anywhere[i];
     }
     size_t i = 0;
-    while (i < TABLE_COUNT && strcmp(table[i].word, word) != 0)
+    while (i < TABLE_COUNT && !begins_with(text, table[i].words))
         i++;
     return i;
 }

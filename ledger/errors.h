@@ -20,7 +20,7 @@ enum errors_action {
     ERRORS_STOP,      /* nobody but a person can change it: the process ends with the words of errors_advice() */
 };
 
-/* X(word as Redis writes it, action, what a person can do about it) */
+/* X(beginning of the text as Redis writes it, action, what a person can do about it); the first that fits counts */
 #define ERRORS_TABLE(X)                                                                                                \
     X("NOSCRIPT", ERRORS_LOAD, "the script's text is sent again")                                                      \
     X("READONLY", ERRORS_RECONNECT, "this server is a replica now")                                                    \
@@ -28,7 +28,7 @@ enum errors_action {
     X("UNBLOCKED", ERRORS_RECONNECT, "the server changed its role while it was asked")                                 \
     X("NOAUTH", ERRORS_RECONNECT, "the server wants a password")                                                       \
     X("WRONGPASS", ERRORS_RECONNECT, "the password was refused: check it and LANDFALL_REDIS_PASSWORD_FILE")            \
-    X("NOPERM", ERRORS_RECONNECT, "the user has too few rights: compare with deploy/users.acl")                        \
+    X("NOPERM", ERRORS_RECONNECT, "the user lacks the right to this command or key")                                   \
     X("MOVED", ERRORS_RECONNECT, "the slot lives on another node: give this partition that node's address")            \
     X("ASK", ERRORS_WAIT, "the slot is being moved")                                                                   \
     X("TRYAGAIN", ERRORS_WAIT, "the slot is being moved")                                                              \
@@ -43,6 +43,7 @@ enum errors_action {
     X("WRONGTYPE", ERRORS_WAIT, "a key holds another type: somebody else writes under this prefix")                    \
     X("CROSSSLOT", ERRORS_STOP, "keys of one call lie in different slots: this is a fault of landfall, report it")     \
     X("NOPROTO", ERRORS_STOP, "the server does not speak this protocol")                                               \
+    X("ERR max number of clients reached", ERRORS_WAIT, "the server takes no more connections: raise maxclients")      \
     X("ERR", ERRORS_WAIT, "see the server's text")
 
 /* The action for the text of an error reply ("ERR max number of clients reached"). Any bytes are allowed. */

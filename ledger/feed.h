@@ -52,7 +52,8 @@ void feed_free(struct feed **feed);
 
 /* For poll(): -1 while there is no connection. Wait for POLLIN. */
 int feed_fd(const struct feed *feed);
-/* When feed_step() should be called at the latest (boot time, ms), whatever the socket says. */
+/* When feed_step() should be called at the latest (boot time, ms), whatever the socket says. A time that has passed: as
+ * soon as there is room. */
 int64_t feed_wake_ms(const struct feed *feed);
 
 /* Call in every turn of the loop. Keeps the connection, asks for up to `room` entries (0: asks for nothing new), takes

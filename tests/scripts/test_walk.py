@@ -27,6 +27,8 @@ class Walk:
         self.ledger, self.random = ledger, random.Random(seed)
         self.granted = []      # (name, attempt, token) whose worker has not reported
         self.open = {name: set() for name in NAMES}  # attempts that may have committed, as the whole world knows
+        self.closed = set()    # deliveries whose key the platform has forgotten
+        self.kept = []         # decisions that were made for rows as they were some time ago
         self.last = {}         # name -> (attempt, rev), which never go back
         self.published = set()
 
@@ -38,7 +40,7 @@ class Walk:
     def step(self):
         acts = [self.new, self.new, self.take, self.take, self.take, self.again, self.report, self.report, self.report,
                 self.evidence, self.evidence, self.operator, self.channel, self.lease_ends, self.time_passes, self.renew,
-                self.restart, self.submit, self.crash]
+                self.restart, self.submit, self.crash, self.late_decision]
         act = self.random.choice(acts)
         act()
         return act.__name__
@@ -47,7 +49,7 @@ class Walk:
         if answer[0] != "granted" or (name, int(answer[1]), token) in self.granted:
             return
         policy = self.policy(name)
-        if not policy.get("harmless") and not policy["window"] and not waived:
+        if not policy.get("harmless") and not waived and (not policy["window"] or name in self.closed):
             assert not self.open[name], f"{name} is granted although {self.open[name]} may have committed"
         assert name not in self.published, f"{name} is granted although it is published"
         self.granted.append((name, int(answer[1]), token))
@@ -151,6 +153,8 @@ class Walk:
                 self.granted = [one for one in self.granted if one[0] != name]  # a worker this late has been killed
         elif found == "replay" and self.policy(name)["window"]:
             self.ledger.resolve(name, "approved", "replay", place="agenda")
+        elif found == "unseen" and not row.get("in_doubt") and not self.policy(name).get("harmless") and row.get("commit_by") == "1":
+            self.ledger.resolve(name, "approved", "absent", place="agenda")  # nothing is in doubt any more
         elif found == "nothing":
             self.ledger.resolve(name, "held", "no_evidence")
         else:
@@ -187,6 +191,11 @@ class Walk:
         for name in NAMES:
             if ledger.row(name).get("commit_by") and ledger.row(name)["state"] != "claimed":
                 client.hset(ledger.key("delivery", name), "commit_by", 1)
+        for name in NAMES:
+            row = ledger.row(name)
+            if self.policy(name)["window"] and row.get("first_send") and row["state"] != "claimed" and self.random.random() < 0.3:
+                client.hset(ledger.key("delivery", name), "first_send", 1)
+                self.closed.add(name)
         for channel in CHANNELS:
             for field in ("next_at", "blocked_until"):
                 if client.hexists(ledger.key("channel", channel), field):
@@ -208,6 +217,17 @@ class Walk:
         """A worker dies: its attempt stays open for the world, nobody reports it."""
         if self.granted and self.random.random() < 0.5:
             self.granted.pop(self.random.randrange(len(self.granted)))
+
+    def late_decision(self):
+        """A decision reaches a row that has changed meanwhile, or has not."""
+        name = self.random.choice(NAMES)
+        row = self.ledger.row(name)
+        if row.get("state") in ("approved", "uncertain", "held"):
+            self.kept.append((name, row["rev"], self.ledger.decision(name, "held", "no_evidence")))
+        if len(self.kept) > 3:
+            name, rev, block = self.kept.pop(0)
+            same = self.ledger.row(name).get("rev") == rev
+            assert self.ledger.call("settle", [], [block])[0][0] == ("ok" if same else "stale")
 
     # ---- what must hold
 

@@ -27,6 +27,8 @@ static void every_word_has_its_action(void **state)
         {"NOREPLICAS Not enough good replicas to write.", ERRORS_WAIT},
         {"WRONGTYPE Operation against a key holding the wrong kind of value", ERRORS_WAIT},
         {"ERR max number of clients reached", ERRORS_WAIT},
+        {"MOVEDX is another word", ERRORS_WAIT},
+        {"NOPERM User worker has no permissions to run the 'role' command", ERRORS_RECONNECT},
         {"CROSSSLOT Keys in request don't hash to the same slot", ERRORS_STOP},
         {"SOMETHINGNEW that a later server may say", ERRORS_WAIT},
         {"", ERRORS_WAIT},
@@ -37,6 +39,14 @@ static void every_word_has_its_action(void **state)
         if (errors_action(cases[i].text) != cases[i].action) fail_msg("%s", cases[i].text);
         assert_true(errors_advice(cases[i].text)[0] != '\0');
     }
+}
+
+static void advice_fits_the_text(void **state)
+{
+    (void)state;
+    assert_contains(errors_advice("ERR max number of clients reached"), "maxclients");
+    assert_contains(errors_advice("ERR something else"), "server's text");
+    assert_contains(errors_advice("OOM command not allowed"), "maxmemory");
 }
 
 static void the_word_is_bounded_and_harmless(void **state)
@@ -56,6 +66,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_word_has_its_action),
+        cmocka_unit_test(advice_fits_the_text),
         cmocka_unit_test(the_word_is_bounded_and_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

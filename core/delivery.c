@@ -207,8 +207,9 @@ static struct delivery_decision report_committed(const struct situation *s, enum
         d.commit_cap_ms = 1; /* it has committed: nothing is to be waited for */
         return d;
     }
-    return decide_published(s, r->doubt.count > 0 && s->policy->key_window_ms != 0 ? SRC_REPLAY
-                                                                                   : SRC_RESPONSE); /* 5, 18, 19 */
+    int own = doubt_has(&r->doubt, s->in->attempt, s->in->token);
+    bool replay = r->doubt.count > own && s->policy->key_window_ms != 0;
+    return decide_published(s, replay ? SRC_REPLAY : SRC_RESPONSE); /* 5, 18, 19 */
 }
 
 static struct delivery_decision report_unknown(const struct situation *s, enum delivery_standing standing)

@@ -120,6 +120,9 @@ static void backlog_add(struct worker *w, struct feed_batch *own_batch)
 static void read_feed(struct worker *w)
 {
     struct errbuf err = {{0}};
+    /* A try to connect to a Redis that does not answer takes the loop's time: one connection tries, the other follows.
+     */
+    if (!link_is_open(w->link) && feed_fd(w->feed) < 0) return;
     int free_slots = slots_free(w);
     bool full = !work_has_room(w);
     struct feed_batch batch = {0};

@@ -29,7 +29,7 @@ class _Cut:
 class _Connection:
     def __init__(self, proxy, client, server):
         self.proxy, self.client, self.server = proxy, client, server
-        self.asked = False
+        self.asked = self.abandoned = False
         self.round_trips = 0
         self.tail = b""
         for work, source, target in ((self._requests, client, server), (self._answers, server, client)):
@@ -42,6 +42,8 @@ class _Connection:
                 if not data:
                     break
                 self.proxy.flows.wait()
+                if self.abandoned:
+                    continue
                 if not work(data, target):
                     break
         except OSError:
@@ -137,6 +139,12 @@ class RedisProxy:
     def thaw(self):
         """Goes on; what was on its way arrives late."""
         self.flows.set()
+
+    def abandon(self):
+        """As a NAT that forgot them: what is open now carries nothing any more and is not closed. New connections work."""
+        with self.lock:
+            for connection in self.connections:
+                connection.abandoned = True
 
     def refuse(self):
         """Closes all connections and refuses new ones, until accept()."""

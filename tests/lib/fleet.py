@@ -107,10 +107,13 @@ class Fleet:
     def write_config(self):
         channels = dict(self.channels_added)
         for platform in self.platforms:
+            extra = dict(self.channel_extra.get(platform, {}))
+            settings = {**self.settings(platform), **extra.pop("settings_extra", {})}
             channels[CHANNELS[platform]] = {
-                "platform": platform, "settings": self.settings(platform),
-                "credential": {"file": self.write_secret(platform, self.secrets[platform] + "\n")}, "times": dict(TIMES),
-                "write_limit_ms": WRITE_LIMIT_MS, **self.channel_extra.get(platform, {}),
+                "platform": platform, "settings": settings,
+                "credential": {"file": self.write_secret(platform, self.secrets[platform] + "
+")}, "times": dict(TIMES),
+                "write_limit_ms": WRITE_LIMIT_MS, **extra,
             }
         config = {
             "environment": self.environment, "redis": {"url": self.redis_url}, "channels": channels,

@@ -111,8 +111,7 @@ class Fleet:
             settings = {**self.settings(platform), **extra.pop("settings_extra", {})}
             channels[CHANNELS[platform]] = {
                 "platform": platform, "settings": settings,
-                "credential": {"file": self.write_secret(platform, self.secrets[platform] + "
-")}, "times": dict(TIMES),
+                "credential": {"file": self.write_secret(platform, self.secrets[platform] + "\n")}, "times": dict(TIMES),
                 "write_limit_ms": WRITE_LIMIT_MS, **extra,
             }
         config = {

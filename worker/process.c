@@ -241,6 +241,31 @@ static void check_idle(struct process *p, int64_t now)
     p->agenda_reads_at_idle = w->agenda_reads;
 }
 
+/* Once, when Redis answers first. A channel that was paused for its credential gets one try with the one that this
+ * process was started with; one that the configuration pauses, or pauses no more, follows it. */
+static bool compare_pauses(struct process *p)
+{
+    struct errbuf err;
+    struct worker *w = &p->worker;
+    struct reads_channel *channels = NULL;
+    size_t count = 0;
+    if (!reads_channels(&w->ledger, w->link, NULL, &channels, &count, p->config->redis_round_limit_ms, &err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct lane *lane = lane_of(w, channels[i].channel);
+        if (lane == NULL || !channels[i].paused) continue;
+        settle_lift(lane, strcmp(channels[i].paused_why, WORKER_PAUSED_BY_CONFIG) == 0 ? WORKER_PAUSED_BY_CONFIG
+                                                                                       : WORKER_PAUSED_BY_CREDENTIAL);
+    }
+    reads_channels_free(&channels, count);
+    for (size_t i = 0; i < w->lane_count; i++) {
+        if (!w->lanes[i].channel->paused) continue;
+        w->lanes[i].pause_due = false;
+        settle_pause(&w->lanes[i], WORKER_PAUSED_BY_CONFIG);
+    }
+    return true;
+}
+
 void process_chores(struct process *p)
 {
     struct worker *w = &p->worker;
@@ -251,6 +276,7 @@ void process_chores(struct process *p)
         send_give_up(w);
     }
     if (w->until_idle && !w->stopping) check_idle(p, now);
+    if (!p->pauses_compared && link_is_open(w->link)) p->pauses_compared = compare_pauses(p);
     if (!link_is_open(w->link) || now < w->next_heartbeat_ms) return;
     w->next_heartbeat_ms = now + WORKER_HEARTBEAT_MS;
     heartbeat(p);
@@ -273,6 +299,7 @@ void process_reload(struct process *p)
             log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("channel", lane->channel->name), LOG_S("why", err.text));
         } else if (changed) {
             session_drop(&lane->session);
+            settle_lift(lane, WORKER_PAUSED_BY_CREDENTIAL);
             log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("channel", lane->channel->name));
         }
     }

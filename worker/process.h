@@ -21,7 +21,7 @@ struct process {
     int64_t started_wall_ms, last_turn_boot_ms;
     int64_t last_seen_boot_ms, next_ask_ms;
     uint64_t agenda_reads_at_idle;
-    bool idle_seen, given_up, stop_at_once;
+    bool pauses_compared, idle_seen, given_up, stop_at_once;
     int exit_code; /* of an open that failed */
 };
 

@@ -35,6 +35,16 @@ static void tell(struct lane *lane, struct channel_request *request, bool *due, 
     *due = true;
 }
 
+void settle_pause(struct lane *lane, const char *why)
+{
+    tell(lane, &lane->pause, &lane->pause_due, CHANNEL_PAUSE, why);
+}
+
+void settle_lift(struct lane *lane, const char *why)
+{
+    tell(lane, &lane->pause, &lane->pause_due, CHANNEL_LIFT, why);
+}
+
 /* A platform that cannot be reached is asked by one probe after growing pauses, not by every delivery. */
 static void note_health(struct slot *slot)
 {
@@ -67,7 +77,7 @@ static void channel_effects(struct slot *slot)
         if (!lane->pause_due)
             log_event(LOG_LEVEL_ERROR, "channel.paused", LOG_S("channel", lane->channel->name),
                       LOG_S("why", "the credential was refused"), LOG_I("status", slot->outcome.status));
-        tell(lane, &lane->pause, &lane->pause_due, CHANNEL_PAUSE, "credential");
+        settle_pause(lane, WORKER_PAUSED_BY_CREDENTIAL);
     }
     if (d->block_until_ms > 0) {
         tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, "rate limit");

@@ -34,13 +34,15 @@
 #include "worker/attempt.h"
 #include "worker/tally.h"
 
-#define WORKER_HEARTBEAT_MS  10000
-#define WORKER_RECLAIM_MS    5000
-#define WORKER_AGENDA_MS     500  /* the agenda is read this often while nothing is known to be due */
-#define WORKER_IDLE_CHECK_MS 500  /* --until-idle asks the ledger this often */
-#define WORKER_TURN_MAX_MS   1000 /* no turn of the loop waits longer: the heartbeat of /live */
-#define WORKER_GATHER_MS     16   /* with many transfers in flight, a round waits this long for company at most */
-#define WORKER_POISON_COUNT  5    /* an entry that was handed out so often without a claim is put aside unparsed */
+#define WORKER_HEARTBEAT_MS         10000
+#define WORKER_RECLAIM_MS           5000
+#define WORKER_AGENDA_MS            500  /* the agenda is read this often while nothing is known to be due */
+#define WORKER_IDLE_CHECK_MS        500  /* --until-idle asks the ledger this often */
+#define WORKER_TURN_MAX_MS          1000 /* no turn of the loop waits longer: the heartbeat of /live */
+#define WORKER_GATHER_MS            16 /* with many transfers in flight, a round waits this long for company at most */
+#define WORKER_PAUSED_BY_CREDENTIAL "credential"    /* until it changes */
+#define WORKER_PAUSED_BY_CONFIG     "configuration" /* the channel says `paused` */
+#define WORKER_POISON_COUNT         5 /* an entry that was handed out so often without a claim is put aside unparsed */
 
 enum slot_phase { SLOT_FREE, SLOT_CLAIM, SLOT_READY, SLOT_LOGIN, SLOT_SENDING, SLOT_SETTLE };
 
@@ -180,6 +182,9 @@ void send_give_up(struct worker *w);
 void settle_begin(struct worker *w, struct slot *slot);
 /* The ledger has answered the slot's decision, or not. */
 void settle_answered(struct worker *w, struct slot *slot);
+/* Has the ledger pause the channel, or lift a pause that has this reason. why is a literal. */
+void settle_pause(struct lane *lane, const char *why);
+void settle_lift(struct lane *lane, const char *why);
 /* The ledger counts this many transport failures of the channel in a row. */
 void settle_health(struct worker *w, struct lane *lane, int64_t failures);
 

@@ -4,6 +4,7 @@
 -- Own arguments  K, then K times: c op n argument..
 --   pause why user host          no delivery is handed out or granted; with a user it is audited
 --   resume why user host
+--   lift why                     resume, if it is paused for this reason
 --   block until why              until then nothing is granted, afterwards one request first (ramp)
 --   open_ramp number             in flight at most; 0: no limit
 --   fail | recover               consecutive transport failures, counted | forgotten
@@ -39,6 +40,11 @@ function ops.resume(ch, why, user, host)
     redis.call('HDEL', ch.channel, 'paused', 'paused_at', 'failures')
     ch.paused = false
     return {'ok'}
+end
+
+-- What a pause waited for has happened; one that was set for another reason stays.
+function ops.lift(ch, why)
+    return ch.paused == why and ops.resume(ch, '', '', '') or {'ok'}
 end
 
 function ops.block(ch, till, why)

@@ -22,6 +22,14 @@ def test_pause_and_resume_are_audited_where_a_person_did_it(ledger):
         ("pause", "maintenance", "paused", "paused"), ("resume", "done", "paused", "open")]
 
 
+def test_lift_resumes_only_what_was_paused_for_its_reason(ledger):
+    ledger.channel(CH, "pause", "credential", "", "")
+    ledger.channel(CH, "lift", "configuration")
+    assert facts(ledger)["paused"] == "credential"
+    ledger.channel(CH, "lift", "credential")
+    assert facts(ledger) == {}
+
+
 def test_a_block_is_never_shortened(ledger):
     until = ledger.now() + 60000
     assert ledger.channel(CH, "block", until, "429") == ["ok", str(until)]

@@ -259,7 +259,7 @@ static struct delivery_decision not_committed(const struct situation *s, struct 
     else if (e == EV_NOT_SENT)
         decide_approved(&d, RS_NOT_SENT, PLACE_AGENDA, decide_retry_at(s, s->in->attempt));
     else if (e == EV_WAIT)
-        decide_approved(&d, RS_BLOCKED, PLACE_WAITING, s->in->until_ms);
+        decide_approved(&d, word != RS_NONE ? word : RS_BLOCKED, PLACE_WAITING, s->in->until_ms);
     else if (e == EV_CREDENTIAL)
         decide_approved(&d, RS_CREDENTIAL, PLACE_WAITING, s->now_ms);
     else if (d.tries >= s->policy->max_attempts)

@@ -85,11 +85,24 @@ static bool told(bool *due, const struct channel_request *request)
     return true;
 }
 
+/* One alert for the fleet, however many requests were refused: by whoever's word it was that closed the channel. */
+static void pause_answered(struct lane *lane)
+{
+    const struct channel_request *pause = &lane->pause;
+    if (lane->pause_due && pause->base.result == REQUEST_UNKNOWN) lane->pause_unsure = true;
+    if (!told(&lane->pause_due, pause)) return;
+    if (lane->pause_status > 0 && (pause->value > 0 || lane->pause_unsure))
+        log_event(LOG_LEVEL_ERROR, "channel.paused", LOG_S("channel", lane->channel->name),
+                  LOG_S("why", "the credential was refused"), LOG_I("status", lane->pause_status));
+    lane->pause_unsure = false;
+    lane->pause_status = 0;
+}
+
 static void lanes_answered(struct worker *w)
 {
     for (size_t i = 0; i < w->lane_count; i++) {
         struct lane *lane = &w->lanes[i];
-        (void)told(&lane->pause_due, &lane->pause);
+        pause_answered(lane);
         (void)told(&lane->block_due, &lane->block);
         if (told(&lane->health_due, &lane->health) && lane->health.op == CHANNEL_FAIL)
             settle_health(w, lane, lane->health.value);

@@ -74,13 +74,11 @@ static void channel_effects(struct slot *slot)
     struct lane *lane = slot->lane;
     const struct delivery_decision *d = &slot->decision;
     if (d->pause_channel) {
-        if (!lane->pause_due)
-            log_event(LOG_LEVEL_ERROR, "channel.paused", LOG_S("channel", lane->channel->name),
-                      LOG_S("why", "the credential was refused"), LOG_I("status", slot->outcome.status));
         settle_pause(lane, WORKER_PAUSED_BY_CREDENTIAL);
+        lane->pause_status = slot->outcome.status;
     }
     if (d->block_until_ms > 0) {
-        tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, "rate limit");
+        tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, slot->outcome.status > 0 ? "rate limit" : "login");
         if (lane->block.until_ms < d->block_until_ms) lane->block.until_ms = d->block_until_ms;
     }
 }

@@ -62,6 +62,8 @@ struct lane {
     bool healthy;                                /* our last word to the ledger about this channel was a success */
     struct channel_request pause, block, health; /* what is to be told about the channel */
     bool pause_due, block_due, health_due;       /* to be told, or in the round */
+    bool pause_unsure;                           /* an answer to `pause` was lost: it may be this one that paused */
+    int pause_status;                            /* of the answer that refused the credential; 0: none did */
 };
 
 struct slot {

@@ -2,7 +2,7 @@
 -- channel: what is said about a whole channel. N is 0.
 --
 -- Own arguments  K, then K times: c op n argument..
---   pause why user host          no delivery is handed out or granted; with a user it is audited
+--   pause why user host          no delivery is handed out or granted; with a user it is audited. ok 1: it was open, 0: not
 --   resume why user host
 --   lift why                     resume, if it is paused for this reason
 --   block until why              until then nothing is granted, afterwards one request first (ramp)
@@ -29,10 +29,11 @@ local ops = {}
 
 function ops.pause(ch, why, user, host)
     audit(ch, 'pause', why, user, host)
-    if not ch.paused then redis.call('HSET', ch.channel, 'paused_at', text(now)) end
+    local was_open = not ch.paused
+    if was_open then redis.call('HSET', ch.channel, 'paused_at', text(now)) end
     redis.call('HSET', ch.channel, 'paused', why ~= '' and why or 'paused')
     ch.paused = why
-    return {'ok'}
+    return {'ok', was_open and '1' or '0'}
 end
 
 function ops.resume(ch, why, user, host)

@@ -10,9 +10,9 @@ def facts(ledger):
 
 
 def test_pause_and_resume_are_audited_where_a_person_did_it(ledger):
-    assert ledger.channel(CH, "pause", "credential", "", "") == ["ok"]
+    assert ledger.channel(CH, "pause", "credential", "", "") == ["ok", "1"]
     first = facts(ledger)
-    ledger.channel(CH, "pause", "maintenance", "ann", "desk")
+    assert ledger.channel(CH, "pause", "maintenance", "ann", "desk") == ["ok", "0"], "it was paused already"
     assert facts(ledger) == {"paused": "maintenance", "paused_at": first["paused_at"]}
     ledger.channel(CH, "fail")
     ledger.channel(CH, "resume", "done", "ann", "desk")

@@ -91,6 +91,12 @@ static void start_login(struct worker *w, struct lane *lane)
     form_fini(&form);
 }
 
+static int64_t login_pause_ms(const struct lane *lane, int64_t now_boot_ms)
+{
+    int64_t pause_ms = lane->session.not_before_boot_ms - now_boot_ms;
+    return pause_ms > 0 ? pause_ms : 1;
+}
+
 static void login_collect(struct worker *w, struct lane *lane, struct transfer *transfer)
 {
     struct errbuf err = {{0}};
@@ -105,18 +111,32 @@ static void login_collect(struct worker *w, struct lane *lane, struct transfer *
     else if (auth_take_session(lane->channel, DESCRIPTOR_WRITE, answer, wait_ms, now, &lane->session, &err))
         return;
     lane->login_failed = true;
+    if (lane->login_outcome.kind == EV_WAIT) lane->login_outcome.wait_ms = login_pause_ms(lane, now);
     log_event_limited(LOG_LEVEL_WARN, "login.failed", LOG_S("channel", lane->channel->name),
                       LOG_I("status", facts->status), LOG_S("why", facts->complete ? err.text : facts->error));
 }
 
+/* The next login may only be tried later. The whole channel waits for it, off its slots. */
+static void login_later(struct worker *w, struct slot *slot)
+{
+    memset(&slot->outcome, 0, sizeof slot->outcome);
+    slot->outcome.kind = EV_WAIT;
+    slot->outcome.wait_ms = login_pause_ms(slot->lane, clock_boottime_ms());
+    snprintf(slot->outcome.detail, sizeof slot->outcome.detail, "the last login failed, the next is tried later");
+    advance(w, slot, ATTEMPT_LOGIN_FAILED);
+}
+
 static void wait_for_session(struct worker *w, struct slot *slot)
 {
+    const struct session *session = &slot->lane->session;
     slot_phase_set(slot, SLOT_LOGIN);
-    switch (session_state(slot->lane->channel, &slot->lane->session, clock_boottime_ms())) {
+    switch (session_state(slot->lane->channel, session, clock_boottime_ms())) {
     case SESSION_NOT_NEEDED:
     case SESSION_READY: advance(w, slot, ATTEMPT_SESSION); break;
     case SESSION_LOGIN: start_login(w, slot->lane); break;
-    case SESSION_WAIT: break;
+    case SESSION_WAIT:
+        if (!session->login_in_flight && !slot->lane->login_failed) login_later(w, slot);
+        break;
     }
 }
 

@@ -88,32 +88,49 @@ static bool read_rows(const struct reconciler *r, const struct drain_item *const
     return reads_deliveries(&r->ledger, r->link, names, channels, count, out, r->config->redis_round_limit_ms, err);
 }
 
+static bool read_names(struct drain_list *list, const struct reconciler *r, const char *channel, struct errbuf *err)
+{
+    const size_t first = list->count;
+    size_t count = WALK_DELIVERIES_MAX;
+    while (count == WALK_DELIVERIES_MAX && list->count < DRAIN_LIST_MAX) {
+        struct reads_name *names = NULL;
+        if (!reads_uncertain(&r->ledger, r->link, channel, list->count - first, WALK_DELIVERIES_MAX, &names, &count,
+                             r->config->redis_round_limit_ms, err))
+            return false;
+        for (size_t i = 0; i < count; i++)
+            if (find(list, names[i].delivery) == NULL) (void)add(list, channel, names[i].delivery);
+        free(names);
+    }
+    return true;
+}
+
+/* Why each is uncertain, and when it can be settled: `batch` items from `at` on. */
+static bool read_facts(struct drain_list *list, size_t at, size_t batch, const struct reconciler *r,
+                       const struct delivery_policy *policy, int64_t no_absence_ms, struct errbuf *err)
+{
+    const struct drain_item *items[REQUEST_BATCH_MAX];
+    struct reads_delivery *rows = xcalloc(batch, sizeof *rows);
+    for (size_t i = 0; i < batch; i++)
+        items[i] = &list->items[at + i];
+    const bool ok = read_rows(r, items, batch, rows, err);
+    for (size_t i = 0; ok && i < batch; i++) {
+        const struct delivery_row *row = &rows[i].row.core;
+        list->items[at + i].reason = row->reason;
+        list->items[at + i].ready_ms = ready_ms(row, policy, no_absence_ms);
+        reads_delivery_fini(&rows[i]);
+    }
+    free(rows);
+    return ok;
+}
+
 bool drain_list_read(struct drain_list *list, const struct reconciler *r, const struct channel *channel,
                      const struct reads_overview *overview, struct errbuf *err)
 {
-    struct reads_name *names = NULL;
-    size_t count = 0, first = list->count;
-    if (!reads_uncertain(&r->ledger, r->link, channel->name, 0, WALK_DELIVERIES_MAX, &names, &count,
-                         r->config->redis_round_limit_ms, err))
-        return false;
-    for (size_t i = 0; i < count; i++)
-        (void)add(list, channel->name, names[i].delivery);
-    free(names);
+    const size_t first = list->count;
+    if (!read_names(list, r, channel->name, err)) return false;
     for (size_t at = first; at < list->count; at += REQUEST_BATCH_MAX) {
         const size_t batch = list->count - at < REQUEST_BATCH_MAX ? list->count - at : REQUEST_BATCH_MAX;
-        const struct drain_item *items[REQUEST_BATCH_MAX];
-        struct reads_delivery *rows = xcalloc(batch, sizeof *rows);
-        for (size_t i = 0; i < batch; i++)
-            items[i] = &list->items[at + i];
-        const bool ok = read_rows(r, items, batch, rows, err);
-        for (size_t i = 0; ok && i < batch; i++) {
-            const struct delivery_row *row = &rows[i].row.core;
-            list->items[at + i].reason = row->reason;
-            list->items[at + i].ready_ms = ready_ms(row, &channel->policy, overview->epoch.no_absence_before_ms);
-            reads_delivery_fini(&rows[i]);
-        }
-        free(rows);
-        if (!ok) return false;
+        if (!read_facts(list, at, batch, r, &channel->policy, overview->epoch.no_absence_before_ms, err)) return false;
     }
     return true;
 }

@@ -12,6 +12,8 @@
 
 #include "reconciler/reconciler.h"
 
+#define DRAIN_LIST_MAX 100000
+
 struct drain_item {
     char channel[IDENTITY_CHANNEL_BYTES];
     char delivery[IDENTITY_NAME_BYTES];
@@ -35,7 +37,8 @@ struct drain_list {
 void drain_list_init(struct drain_list *list, bool json);
 void drain_list_fini(struct drain_list *list);
 
-/* Reads the channel's uncertain deliveries, at most WALK_DELIVERIES_MAX of them. */
+/* Reads the channel's uncertain deliveries, as far as there is room: those beyond DRAIN_LIST_MAX are worked and told
+ * all the same. */
 MUSTCHECK bool drain_list_read(struct drain_list *list, const struct reconciler *r, const struct channel *channel,
                                const struct reads_overview *overview, struct errbuf *err);
 void drain_list_stranger(struct drain_list *list, const char *channel, int64_t uncertain);

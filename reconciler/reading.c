@@ -267,7 +267,7 @@ static void take_lookup(struct reconciler *r, struct walk *w, const struct trans
     json_decref(input);
     gauges_page(&r->gauges, channel->name);
     const bool failed = found.kind == LOOKUP_WAIT || (found.kind == LOOKUP_UNSEEN && !facts->complete);
-    if (failed && w->tries < READING_TRIES_MAX) {
+    if (failed && w->tries + 1 < READING_TRIES_MAX) {
         wait_for_platform(r, w, found.wait_ms);
     } else if (failed) {
         w->out_of_reach = true;

@@ -47,11 +47,12 @@ struct lane {
     struct channel *channel;
     struct session session;
     bool walking;
-    size_t next_offset;     /* the next walk starts there in the channel's uncertain deliveries */
-    int64_t ask_boot_ms;    /* not asked for before: somebody else walks it */
-    bool refusal_told;      /* that the credential is refused; until a read succeeds */
-    bool wanted;            /* drain: it is to be walked */
-    int64_t wanted_boot_ms; /* drain: not before */
+    size_t next_offset;             /* the next walk starts there in the channel's uncertain deliveries */
+    struct resolve_outlook carried; /* what the deliveries before that offset want */
+    int64_t ask_boot_ms;            /* not asked for before: somebody else walks it */
+    bool refusal_told;              /* that the credential is refused; until a read succeeds */
+    bool wanted;                    /* drain: it is to be walked */
+    int64_t wanted_boot_ms;         /* drain: not before */
 };
 
 /* The order is the order of a walk; WALK_READ, WALK_SENT and WALK_WAIT come again and again. */

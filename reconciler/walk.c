@@ -121,6 +121,7 @@ static void ended(struct reconciler *r, struct walk *w)
 {
     const struct search_result *pages = w->search != NULL ? search_result(w->search) : NULL;
     w->lane->next_offset = w->more ? w->lane->next_offset + w->left : 0;
+    w->lane->carried = w->outlook;
     gauges_walk(&r->gauges, w->lane->channel->name, w->result);
     log_event(w->out_of_reach ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "walk.ended", LOG_S("channel", w->lane->channel->name),
               LOG_S("result", w->result), LOG_I("deliveries", (int64_t)w->subject_count),
@@ -260,6 +261,7 @@ static bool read_names(struct reconciler *r, struct walk *w, struct errbuf *err)
         return read_names(r, w, err);
     }
     w->more = w->name_count == WALK_DELIVERIES_MAX;
+    if (lane->next_offset > 0) w->outlook = lane->carried;
     w->subjects = xcalloc(w->name_count, sizeof *w->subjects);
     const struct descriptor *d = lane->channel->descriptor;
     w->table = mark_index_new(d->listing.given && d->listing.floor == FLOOR_SERVER_TIME);

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What the reconciler makes of uncertain deliveries, with a real Redis and the fake platforms as judge."""
+import signal
+
 import pytest
 
+from lib.fleet import SECRETS
 from reconciler_kit import Scene, channel, wait_for
 
 LISTINGS = ("mastodon", "forem")
@@ -305,3 +308,25 @@ def test_a_password_that_is_refused_pauses_the_channel():
             scene.wait_channel(channel("bluesky"), "paused")
         assert len(scene.events(reconciler, "channel.paused")) == 1
         assert "not-the-password" not in reconciler.stderr()
+
+
+def test_a_look_up_that_fails_is_no_absence():
+    with Scene(["bluesky"]) as scene:
+        delivery = scene.uncertain(channel("bluesky"), "it-1", key="3mqcsmrp2nc2a", commit_cap=60000)
+        scene.sim.fault("status", "bluesky", on={"kind": "read"}, times=-1, status=503)
+        with scene.running() as reconciler:
+            reconciler.wait_output("result=page_failed", timeout_s=20)
+        assert scene.saw("bluesky", "requests") == 5
+        assert scene.state(delivery) == "uncertain"
+
+
+def test_a_credential_that_was_replaced_is_used_after_hup():
+    with Scene(["forem"]) as scene:
+        scene.write("forem.secret", "not-the-key")
+        delivery = scene.uncertain(channel("forem"), "it-1")
+        with scene.running() as reconciler:
+            reconciler.wait_output("channel.paused")
+            scene.write("forem.secret", SECRETS["forem"])
+            reconciler.send_signal(signal.SIGHUP)
+            scene.wait_reason(delivery, "approved", "absent")
+            assert len(scene.events(reconciler, "reload.credential")) == 1

@@ -153,7 +153,7 @@ static int wait_ms(const struct process *p)
     const bool redis = link_is_open(r->link);
     int64_t until = now + PROCESS_TURN_MAX_MS;
     const int64_t next = redis ? r->next_agenda_ms : link_next_try_ms(r->link);
-    if (next > 0 && next < until) until = next;
+    if (next < until) until = next;
     for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++) {
         int64_t wake = walk_wake_boot_ms(&r->walks[i], now);
         if (!redis && wake < now + PROCESS_NO_REDIS_MS) wake = now + PROCESS_NO_REDIS_MS;

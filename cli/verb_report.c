@@ -106,7 +106,10 @@ static json_t *document(const struct report *report)
         out_set(one, "n", json_incref(value));
         out_add(counts, one);
     }
-    json_object_foreach(report->outcomes, name, value) out_add(deliveries, json_incref(value));
+    json_object_foreach(report->outcomes, name, value)
+    {
+        out_add(deliveries, json_incref(value));
+    }
     out_set(all, "since_ms", json_integer(report->since_ms));
     out_set(all, "published", json_integer(report->of_state[DS_PUBLISHED]));
     out_set(all, "counts", counts);
@@ -121,11 +124,15 @@ static void print(const struct report *report)
     char at[WHEN_TEXT_BYTES];
     int64_t now_ms = cli_now_ms(report->cli);
     json_object_foreach(report->outcomes, name, value)
+    {
         out_line(stdout, "%-9s %s  %s %s  %s  %s", text_of(value, "state"), name, text_of(value, "reason"),
                  text_of(value, "source"), text_of(value, "url"),
                  when_text(json_integer_value(json_object_get(value, "at_ms")), now_ms, at));
+    }
     json_object_foreach(report->counts, name, value)
+    {
         out_line(stdout, "%6" JSON_INTEGER_FORMAT " %s", json_integer_value(value), name);
+    }
     out_line(stdout, "from %s on: %" PRId64 " published, %" PRId64 " rejected, %" PRId64 " held",
              when_text(report->since_ms, now_ms, at), report->of_state[DS_PUBLISHED], report->of_state[DS_REJECTED],
              report->of_state[DS_HELD]);

@@ -71,7 +71,10 @@ static void print_object(const char *title, const json_t *object, int64_t now_ms
     json_t *value;
     if (!json_is_object(object)) return;
     out_line(stdout, "%s", title);
-    json_object_foreach((json_t *)object, name, value) print_member(name, value, now_ms);
+    json_object_foreach((json_t *)object, name, value)
+    {
+        print_member(name, value, now_ms);
+    }
 }
 
 static void print_long(const char *title, const json_t *value)

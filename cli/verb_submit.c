@@ -200,7 +200,9 @@ static void print_summary(const struct submission *s)
              s->cli->options.to_count > 1 ? " (deliveries)" : "");
     if (s->unreadable) out_line(stdout, "%" PRId64 " could not be read as an item and were not taken", s->unreadable);
     if (s->count[BATCH_NOT_KNOWN])
-        out_line(stdout, "%" PRId64 " not known: Redis did not answer; submit the same again",
+        out_line(stdout,
+                 "%" PRId64
+                 " not known: Redis did not answer, and what came behind was not read; submit the same again",
                  s->count[BATCH_NOT_KNOWN]);
     notes_print(s->notes);
 }

@@ -12,7 +12,7 @@
 
 /* X(symbol, name, operands, at least, at most, summary, details, example, what --json prints) */
 #define VERBS(X)                                                                                                       \
-    X(SUBMIT, "submit", "[FILE|-]", 0, 1, "Bring items: each becomes one delivery on each channel",                    \
+    X(SUBMIT, "submit", "[FILE|-] --to CHANNEL...", 0, 1, "Bring items: each becomes one delivery on each channel",    \
       "FILE holds JSON Feed items: one to a line (NDJSON), an array of them, or a whole feed document; - is standard " \
       "input. What cannot be read is reported with its line and the rest is taken. The same file can be submitted "    \
       "again at any time: a delivery that is there already is answered as the same, and other content under an id "    \
@@ -43,7 +43,7 @@
       "landfall report --since 1h",                                                                                    \
       "{since_ms, published, counts: [{channel, state, source, n}], deliveries: [{delivery, state, reason, source, "   \
       "ext_id, url, attempt, at_ms}]}")                                                                                \
-    X(KEY, "key", "[FILE|-]", 0, 1, "Print the idempotency key of an item on a channel",                               \
+    X(KEY, "key", "[FILE|-] --channel CHANNEL", 0, 1, "Print the idempotency key of an item on a channel",             \
       "The key depends on the item's content, the channel and the key generation, and for some platforms on the time " \
       "of approval. FILE holds one item; nothing is sent and Redis is not asked.",                                     \
       "landfall key item.json --channel blog/brand", "{delivery, key, format, generation, content_hash}")              \

@@ -53,6 +53,8 @@ struct reads_channel {
     bool paused;
     char paused_why[REQUEST_ERROR_SIZE], blocked_why[REQUEST_ERROR_SIZE];
     int64_t walk_due_ms;           /* 0: nothing uncertain */
+    int64_t waiting_since_ms;      /* of the waiting list's head: when it could have gone out; 0: none */
+    int64_t uncertain_since_ms;    /* of the one that is uncertain for longest; 0: none */
     char walker[ROW_WORKER_BYTES]; /* "": nobody walks */
     struct request_text session;   /* sealed */
 };

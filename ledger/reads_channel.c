@@ -9,9 +9,28 @@
 #include "ledger/reads.h"
 #include "runtime/die.h"
 
-enum { ASK_CHANNEL, ASK_WAITING, ASK_UNCERTAIN, ASK_WALK_DUE, ASK_WALKER, ASK_COUNTS, ASKS_PER_CHANNEL };
+enum {
+    ASK_CHANNEL,
+    ASK_WAITING,
+    ASK_UNCERTAIN,
+    ASK_WAITING_HEAD,
+    ASK_UNCERTAIN_HEAD,
+    ASK_WALK_DUE,
+    ASK_WALKER,
+    ASK_COUNTS,
+    ASKS_PER_CHANNEL
+};
 
 #define CHANNELS_PER_ROUND 128
+
+static void ask_head(struct args *args, const struct names *names, enum names_kind kind, const char *channel)
+{
+    args_command(args, "ZRANGE");
+    args_key(args, names, kind, channel);
+    args_text(args, "0");
+    args_text(args, "0");
+    args_text(args, "WITHSCORES");
+}
 
 static void ask_channel(struct args *args, const struct names *names, const char *channel)
 {
@@ -21,6 +40,8 @@ static void ask_channel(struct args *args, const struct names *names, const char
     args_key(args, names, NAMES_WAITING, channel);
     args_command(args, "ZCARD");
     args_key(args, names, NAMES_UNCERTAIN, channel);
+    ask_head(args, names, NAMES_WAITING, channel);
+    ask_head(args, names, NAMES_UNCERTAIN, channel);
     args_command(args, "ZSCORE");
     args_key(args, names, NAMES_AGENDA, NULL);
     args_joined(args, "walk:", channel);
@@ -46,6 +67,8 @@ static void read_channel(struct redisReply **replies, struct reads_channel *out)
     const struct redisReply *paused = answer_field(hash, 0, "paused");
     out->waiting = answer_number_or_0(replies[ASK_WAITING]);
     out->uncertain = answer_number_or_0(replies[ASK_UNCERTAIN]);
+    out->waiting_since_ms = answer_number_or_0(answer_at(replies[ASK_WAITING_HEAD], 1));
+    out->uncertain_since_ms = answer_number_or_0(answer_at(replies[ASK_UNCERTAIN_HEAD], 1));
     out->walk_due_ms = answer_number_or_0(replies[ASK_WALK_DUE]);
     answer_words(replies[ASK_WALKER], out->walker, sizeof out->walker);
     out->next_at_ms = fact(hash, "next_at");

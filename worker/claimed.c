@@ -14,6 +14,7 @@
 #include "runtime/die.h"
 #include "runtime/log.h"
 #include "runtime/random.h"
+#include "worker/gauges.h"
 
 #define CLAIM_RETRY_MS 500
 
@@ -147,7 +148,10 @@ static void answered(struct worker *w, struct slot *slot)
         slot_release(w, slot);
         break;
     case CLAIM_BUSY: slot_release(w, slot); break; /* its holder answers for it */
-    case CLAIM_WAIT: held_back(w, slot, DS_APPROVED); break;
+    case CLAIM_WAIT:
+        gauges_wait(w->gauges, slot->channel, q->reason);
+        held_back(w, slot, DS_APPROVED);
+        break;
     case CLAIM_UNCERTAIN: held_back(w, slot, DS_UNCERTAIN); break;
     case CLAIM_HELD: held_back(w, slot, DS_HELD); break;
     case CLAIM_RERENDER:
@@ -184,6 +188,7 @@ void claimed_answered(struct worker *w, struct slot *slot)
     case REQUEST_PENDING:
     case REQUEST_UNKNOWN: break; /* asked again as it is, token and all */
     case REQUEST_REFUSED:        /* nothing was changed */
+        gauges_error(w->gauges, slot->claim.base.error);
         log_event_limited(LOG_LEVEL_WARN, "ledger.refused", LOG_S("why", slot->claim.base.error));
         claim_again(slot, CLAIM_RETRY_MS);
         break;

@@ -18,7 +18,7 @@
 #define PROCESS_LIVE_MS       15000 /* /live: the loop has turned since */
 #define PROCESS_ASK_MS        15000 /* the gauges that only the ledger knows */
 #define PROCESS_LAST_ROUND_MS 3000  /* after the grace time, to write down what was given up */
-#define PROCESS_GONE_LIMIT_MS 60000 /* --until-idle: so long without Redis, and nothing can be concluded */
+#define PROCESS_RETRY_MS      1000  /* a heartbeat that Redis did not take is tried again */
 
 static const char *const crash_points[] = {
     "after_read",    "before_claim", "after_claim", "before_first_byte", "after_last_byte", "after_answer",
@@ -44,8 +44,12 @@ static bool ready(void *context, char *why, size_t why_size)
                  p->config->path != NULL ? p->config->path : "./landfall.json and /etc/landfall/landfall.json");
         return false;
     }
-    snprintf(why, why_size, "%s", open ? "Redis answers" : "Redis is out of reach");
-    return open && !p->worker.stopping;
+    snprintf(why, why_size, "%s",
+             p->worker.stopping ? "it is ending"
+             : !open            ? "Redis is out of reach"
+             : p->takes_writes  ? "Redis takes writes"
+                                : "Redis answers and takes no writes");
+    return open && p->takes_writes && !p->worker.stopping;
 }
 
 static bool open_http(struct process *p, struct errbuf *err)
@@ -93,6 +97,7 @@ bool process_open(struct process *p, const char *config_path, bool until_idle, s
     gauges_init(&p->gauges);
     tally_init(&p->worker.tally, until_idle);
     p->worker.until_idle = until_idle;
+    p->worker.gauges = &p->gauges;
     p->started_wall_ms = clock_wall_ms();
     p->last_turn_boot_ms = p->last_seen_boot_ms = clock_boottime_ms();
     if (!config_load(config_path, &p->config, err)) goto failed;
@@ -204,17 +209,25 @@ void process_wait(struct process *p)
     p->last_turn_boot_ms = clock_boottime_ms();
 }
 
-static void heartbeat(struct process *p)
+static void heartbeat(struct process *p, int64_t now)
 {
     struct errbuf err;
     char text[256];
-    const struct worker *w = &p->worker;
+    struct worker *w = &p->worker;
     snprintf(text, sizeof text,
              "role=worker pid=%ld started=%" PRId64 " in_hand=%d writes=%" PRId64 " published=%" PRId64 " channels=%zu",
              (long)getpid(), p->started_wall_ms, w->slots_used, w->tally.writes, w->tally.state[DS_PUBLISHED],
              w->lane_count);
-    if (!heartbeat_write(&w->ledger, w->link, text, p->config->redis_round_limit_ms, &err))
-        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+    p->takes_writes = heartbeat_write(&w->ledger, w->link, text, p->config->redis_round_limit_ms, &err);
+    w->next_heartbeat_ms = now + (p->takes_writes ? WORKER_HEARTBEAT_MS : PROCESS_RETRY_MS);
+    if (!p->takes_writes) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+}
+
+/* --until-idle: true when Redis has been away for so long that nothing will be concluded. */
+static bool redis_gone(struct process *p, int64_t now)
+{
+    if (link_is_open(p->worker.link)) p->last_seen_boot_ms = now;
+    return now - p->last_seen_boot_ms > p->config->redis_away_limit_ms;
 }
 
 /* --until-idle: nothing in hand, nothing in the queue, nothing due. */
@@ -223,13 +236,14 @@ static void check_idle(struct process *p, int64_t now)
     struct worker *w = &p->worker;
     struct errbuf err;
     struct reads_overview overview;
-    if (w->slots_used > 0 || w->take_count > 0 || w->backlog.count > 0 || now < w->next_idle_check_ms) return;
-    w->next_idle_check_ms = now + WORKER_IDLE_CHECK_MS;
-    if (!link_is_open(w->link)) {
-        if (now - p->last_seen_boot_ms > PROCESS_GONE_LIMIT_MS) worker_stop(w, 2);
+    if (redis_gone(p, now)) {
+        log_event(LOG_LEVEL_FATAL, "ledger.gone", LOG_I("away_limit_ms", p->config->redis_away_limit_ms));
+        worker_stop(w, 2);
         return;
     }
-    p->last_seen_boot_ms = now;
+    if (w->slots_used > 0 || w->take_count > 0 || w->backlog.count > 0 || now < w->next_idle_check_ms) return;
+    w->next_idle_check_ms = now + WORKER_IDLE_CHECK_MS;
+    if (!link_is_open(w->link)) return;
     if (!reads_overview(&w->ledger, w->link, &overview, p->config->redis_round_limit_ms, &err)) return;
     bool due = w->due.count > 0 || (w->due.next_ms > 0 && w->due.next_ms <= overview.now_ms);
     if (overview.queue_length == 0 && !due && w->agenda_reads > p->agenda_reads_at_idle) {
@@ -278,8 +292,7 @@ void process_chores(struct process *p)
     if (w->until_idle && !w->stopping) check_idle(p, now);
     if (!p->pauses_compared && link_is_open(w->link)) p->pauses_compared = compare_pauses(p);
     if (!link_is_open(w->link) || now < w->next_heartbeat_ms) return;
-    w->next_heartbeat_ms = now + WORKER_HEARTBEAT_MS;
-    heartbeat(p);
+    heartbeat(p, now);
     log_limited_flush(now);
     if (p->http != NULL && now >= p->next_ask_ms) {
         p->next_ask_ms = now + PROCESS_ASK_MS;

@@ -22,7 +22,8 @@ struct process {
     int64_t last_seen_boot_ms, next_ask_ms;
     uint64_t agenda_reads_at_idle;
     bool pauses_compared, idle_seen, given_up, stop_at_once;
-    int exit_code; /* of an open that failed */
+    bool takes_writes; /* Redis took the last heartbeat */
+    int exit_code;     /* of an open that failed */
 };
 
 /* False: err says why, exit_code with what to end; nothing is left open. */

@@ -12,6 +12,7 @@
 #include "runtime/clock.h"
 #include "runtime/crash.h"
 #include "runtime/log.h"
+#include "worker/gauges.h"
 
 static bool wants_round(const struct worker *w, const struct slot *slot, int64_t now)
 {
@@ -163,10 +164,9 @@ void round_turn(struct worker *w)
     add_slots(w, clock_boottime_ms());
     for (size_t i = 0; i < w->take_count; i++)
         round_take(w->round, &w->takes[i]);
-    if (!round_run(w->round, w->link, w->config->redis_round_limit_ms, &err)) {
-        w->tally.round_errors++;
-        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
-    }
+    bool answered = round_run(w->round, w->link, w->config->redis_round_limit_ms, &err);
+    gauges_round(w->gauges, answered);
+    if (!answered) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
     lanes_answered(w);
     slots_answered(w);
     takes_answered(w);

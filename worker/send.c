@@ -14,6 +14,7 @@
 #include "runtime/clock.h"
 #include "runtime/crash.h"
 #include "runtime/log.h"
+#include "worker/gauges.h"
 
 static void at_point(void *context, enum transfer_point point)
 {
@@ -184,6 +185,7 @@ static void write_collect(struct worker *w, struct slot *slot, struct transfer *
     slot->transfer = NULL;
     slot->transfer_end = facts->complete ? TRANSFER_ANSWERED : TRANSFER_FAILED;
     if (facts->reached) w->tally.writes++;
+    gauges_attempt(w->gauges, slot->channel, (double)(clock_boottime_ms() - slot->started_boot_ms) / 1000);
     verdict(slot->lane->channel, facts, transfer_answer(transfer), &context, &slot->outcome);
     if (slot->outcome.session_expired) session_drop(&slot->lane->session);
     crash_point("after_answer");

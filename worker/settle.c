@@ -16,6 +16,7 @@
 #include "runtime/crash.h"
 #include "runtime/log.h"
 #include "runtime/random.h"
+#include "worker/gauges.h"
 
 #define SETTLE_RETRY_MS      500   /* the ledger refused it for now (out of memory, loading, ..) */
 #define SETTLE_UNREADABLE_MS 10000 /* somebody's hand is in the row: it is kept until the row can be read */
@@ -63,7 +64,7 @@ void settle_health(struct worker *w, struct lane *lane, int64_t failures)
     if (failures < BREAKER_FAILURES) return;
     int64_t wait_ms =
         backoff_ms((int)(failures - BREAKER_FAILURES + 1), BREAKER_BASE_MS, BREAKER_CAP_MS, random_below(UINT32_MAX));
-    tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, "breaker");
+    tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, SETTLE_BREAKER);
     lane->block.until_ms = ledger_now(w) + wait_ms;
     log_event(LOG_LEVEL_WARN, "channel.breaker", LOG_S("channel", lane->channel->name), LOG_I("failures", failures),
               LOG_I("wait_ms", wait_ms));
@@ -153,6 +154,7 @@ static void decide(struct worker *w, struct slot *slot)
 void settle_begin(struct worker *w, struct slot *slot)
 {
     fill_report(w, slot);
+    gauges_outcome(w->gauges, slot);
     note_health(slot);
     decide(w, slot);
 }
@@ -208,6 +210,7 @@ void settle_answered(struct worker *w, struct slot *slot)
     if (q->base.result == REQUEST_PENDING || q->base.result == REQUEST_UNKNOWN)
         return; /* the same again, with the next round */
     if (q->base.result == REQUEST_REFUSED) {
+        gauges_error(w->gauges, q->base.error);
         again_later(slot, SETTLE_RETRY_MS);
         return;
     }

@@ -26,7 +26,7 @@ struct tally {
     int64_t skipped;            /* hand-outs of deliveries that were settled before */
     int64_t conflicts, refused; /* input that is no delivery */
     int64_t writes;             /* write requests that may have left */
-    int64_t late_reports, lease_losses, round_errors;
+    int64_t late_reports, lease_losses;
 };
 
 void tally_init(struct tally *t, bool remember);

@@ -107,8 +107,11 @@ struct slot {
     int64_t ready_boot_ms; /* since when it waits for a round */
 };
 
+struct gauges; /* worker/gauges.h */
+
 struct worker {
     const struct config *config;
+    struct gauges *gauges;
     struct channel_set *channels;
     struct ledger ledger;
     struct redis_link *link;
@@ -180,6 +183,7 @@ void send_collect(struct worker *w);
 void send_give_up(struct worker *w);
 
 /* ---- settle.c ---- */
+#define SETTLE_BREAKER "breaker" /* why a channel is blocked whose platform cannot be reached */
 /* The attempt is over: decides with the row as it is known. */
 void settle_begin(struct worker *w, struct slot *slot);
 /* The ledger has answered the slot's decision, or not. */

@@ -190,21 +190,25 @@ class Fleet:
     # ---- looking
 
     def get(self, path="/metrics"):
-        """(status, text) of the worker's own page."""
+        """(status, text) of the worker's own page; (0, "") while nobody answers there."""
         link = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=5)
         try:
             link.request("GET", path)
             answer = link.getresponse()
             return answer.status, answer.read().decode()
+        except OSError:
+            return 0, ""
         finally:
             link.close()
 
+    def ready(self, status):
+        """The words of /ready if it answers with this status, else None."""
+        answer = self.get("/ready")
+        return answer[1] if answer[0] == status else None
+
     def metric(self, name, **labels):
         """Sum of the series of a metric that carry these labels; None where there is none."""
-        text = self.get()[1]
-        found = [float(value) for series, value in re.findall(rf"^{name}(?:{{(.*)}})? (\S+)$", text, re.M)
-                 if all(f'{label}="{wanted}"' in series.split(",") for label, wanted in labels.items())]
-        return sum(found) if found else None
+        return metric_of(self.get()[1], name, **labels)
 
     def refused(self):
         """Input that never became a delivery: entry id -> why."""
@@ -253,6 +257,13 @@ class Fleet:
     @staticmethod
     def _harmful(instance):
         return instance not in ("indexnow", "webhook")
+
+
+def metric_of(page, name, **labels):
+    """Sum of the series of a metric that carry these labels; None where there is none."""
+    found = [float(value) for series, value in re.findall(rf"^{name}(?:{{(.*)}})? (\S+)$", page, re.M)
+             if all(f'{label}="{wanted}"' in series.split(",") for label, wanted in labels.items())]
+    return sum(found) if found else None
 
 
 def sleep_until(moment_s):

@@ -37,7 +37,7 @@
 #define RECONCILER_AGENDA_MS 500  /* the agenda is read this often */
 #define RECONCILER_BUSY_MS   2000 /* an account that somebody else walks is asked for again after this */
 
-#define WALK_TTL_MS         15000 /* of the lease: a walk that died holds its account no longer; two walks at once do no harm */
+#define WALK_TTL_MS         15000 /* of the lease: a walk that died holds its account no longer */
 #define WALK_PROLONG_MS     4000
 #define WALK_DELIVERIES_MAX 10000 /* the rest comes with the next walk */
 #define WALK_PATIENCE_MS    60000 /* a longer wait ends the walk; the account is looked at again then */

@@ -110,8 +110,8 @@ static const struct {
     {"{\"reddis\": {}}", "c.json: unknown field reddis; known here: environment, redis, partition, partitions, worker, "
                          "delivery, retention, "
                          "metrics, log, descriptors, channels, $comment"},
-    {"{\"redis\": {\"password\": \"CANARY\"}}",
-     "c.json: unknown field redis.password; known here: url, password_file, prefix, round_limit_ms, away_limit_ms, $comment"},
+    {"{\"redis\": {\"password\": \"CANARY\"}}", "c.json: unknown field redis.password; known here: url, password_file, "
+                                                "prefix, round_limit_ms, away_limit_ms, $comment"},
     {"{\"redis\": 1}", "c.json: redis must be an object"},
     {"{\"redis\": {\"url\": 1}}", "c.json: redis.url must be a string"},
     {"{\"redis\": {\"url\": \"redis://h\\u0000x\"}}", "c.json:1:"},

@@ -33,7 +33,7 @@ void auth_add_headers(const struct channel *channel, struct form *form)
     char hole[64];
     switch (d->auth) {
     case AUTH_BEARER: form_add_hole_header(form, "Authorization", "Bearer ", "secret"); break;
-    case AUTH_HEADER: form_add_hole_header(form, d->auth_header, "", "secret"); break;
+    case AUTH_HEADER: form_add_hole_header(form, d->auth_header, d->auth_prefix ? d->auth_prefix : "", "secret"); break;
     case AUTH_BASIC: form_add_hole_header(form, "Authorization", "Basic ", "basic"); break;
     case AUTH_SESSION:
         snprintf(hole, sizeof(hole), "session.%s", descriptor_session_value(d, 0));

@@ -168,7 +168,8 @@ struct descriptor {
     const char *instance_setting; /* whose value says where the platform is */
 
     enum descriptor_auth_kind auth;
-    const char *auth_header;         /* AUTH_HEADER */
+    const char *auth_header;         /* AUTH_HEADER: its name */
+    const char *auth_prefix;         /* AUTH_HEADER: what stands in front of the secret, or NULL */
     const json_t *credential_names;  /* as given; NULL: the usual ones of the kind */
     struct descriptor_request login; /* AUTH_SESSION */
     const char *token_part;          /* -> string, or object of strings by the names of session_names */

@@ -125,6 +125,7 @@ static bool check_auth(struct shape_reader *reader, const struct descriptor *d)
     bool session = d->auth == AUTH_SESSION;
     REQUIRE((d->auth == AUTH_HEADER) == (d->auth_header != NULL), "$.auth.name",
             "kind header needs the header's name, other kinds must not have it");
+    REQUIRE(d->auth == AUTH_HEADER || !d->auth_prefix, "$.auth.prefix", "only kind header has a prefix");
     REQUIRE(session == (d->login.method != NULL), "$.auth.login",
             "kind session needs a login request, other kinds must not have one");
     REQUIRE(

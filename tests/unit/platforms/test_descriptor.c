@@ -118,6 +118,7 @@ static const struct {
     /* who it is */
     {"forem", "auth.name", NULL, "$.auth.name: kind header needs the header's name"},
     {"mastodon", "auth.name", "'x'", "$.auth.name: kind header needs the header's name, other kinds must not"},
+    {"mastodon", "auth.prefix", "'Bot '", "$.auth.prefix: only kind header has a prefix"},
     {"bluesky", "auth.login", NULL, "$.auth.login: kind session needs a login request"},
     {"bluesky", "auth.token", NULL, "$.auth.token: kind session needs a program"},
     {"mastodon", "auth.token", "'1'", "$.auth.token: kind session needs a program"},

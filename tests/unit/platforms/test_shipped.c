@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The descriptors that are shipped, over fixtures in the true shape of their platforms.
+ * The descriptors that are shipped (or those of the folder that is given), over fixtures in the true shape of their
+ * platforms.
  *
  * Each platform has a folder: channel.json (settings), and lists of cases. A case with `answer` and no `program` asks
  * the accept rules ("default": none fits); one with `program` runs it; one with `request` renders, and a hole is shown
@@ -8,16 +9,12 @@
  */
 #include "support.h"
 
-#include <dirent.h>
-#include <stdio.h>
+#include "shipped.h"
 
-#include "platforms/answer.h"
 #include "platforms/descriptor_table.h"
 #include "platforms/form.h"
 #include "platforms/shape.h"
 #include "platforms/text.h"
-
-static const char *const platforms[] = {"bluesky", "forem", "indexnow", "mastodon", "webhook"};
 
 struct suite {
     struct test_channels channels;
@@ -29,23 +26,7 @@ struct suite {
 static json_t *answer_of(const json_t *described)
 {
     struct answer answer;
-    answer_init(&answer, 1 << 20);
-    char line[1000];
-    snprintf(line, sizeof(line), "HTTP/1.1 %d X", (int)json_integer_value(json_object_get(described, "status")));
-    answer_header_line(&answer, line, strlen(line));
-    const char *name;
-    json_t *value;
-    json_object_foreach(json_object_get(described, "headers"), name, value)
-    {
-        snprintf(line, sizeof(line), "%s: %s\r\n", name, json_string_value(value));
-        answer_header_line(&answer, line, strlen(line));
-    }
-    const json_t *body = json_object_get(described, "body");
-    char *text =
-        body ? json_dumps(body, JSON_ENCODE_ANY) : strdup(json_string_value(json_object_get(described, "text")));
-    assert_true(answer_body(&answer, text, strlen(text)));
-    free(text);
-    answer_finish(&answer);
+    shipped_answer(&answer, described);
     json_t *json = answer_to_json(&answer);
     answer_fini(&answer);
     return json;
@@ -196,17 +177,8 @@ static void run_file(struct suite *suite, const char *path)
 
 static void open_suite(struct suite *suite, const char *platform)
 {
-    char path[500], name[64];
     memset(suite, 0, sizeof(*suite));
-    snprintf(path, sizeof(path), "%s/fixtures/%s/channel.json", DESCRIPTORS, platform);
-    snprintf(name, sizeof(name), "%s/brand", platform);
-    setenv("TEST_CREDENTIAL", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", 1);
-    json_t *channel = json_file(path);
-    json_object_set_new(channel, "platform", json_string(platform));
-    json_object_set_new(channel, "credential", json_of("{'env': 'TEST_CREDENTIAL'}"));
-    test_channels_open(&suite->channels, DESCRIPTORS, json_pack("{s:o}", name, channel));
-    suite->channel = channel_find(suite->channels.set, name);
-    assert_non_null(suite->channel);
+    suite->channel = shipped_channel(platform, &suite->channels);
     suite->programs_run = json_object();
 }
 
@@ -221,7 +193,7 @@ static void test_fixtures(void **state)
     struct suite suite;
     open_suite(&suite, *state);
     char folder[500], path[800];
-    snprintf(folder, sizeof(folder), "%s/fixtures/%s", DESCRIPTORS, (const char *)*state);
+    snprintf(folder, sizeof(folder), "%s/fixtures/%s", shipped_folder, (const char *)*state);
     DIR *dir = opendir(folder);
     assert_non_null(dir);
     for (struct dirent *entry; (entry = readdir(dir));) {
@@ -245,10 +217,7 @@ static void test_fixtures(void **state)
     test_channels_close(&suite.channels);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    struct CMUnitTest tests[sizeof(platforms) / sizeof(*platforms)];
-    for (size_t i = 0; i < sizeof(platforms) / sizeof(*platforms); i++)
-        tests[i] = (struct CMUnitTest){platforms[i], test_fixtures, NULL, NULL, (void *)platforms[i]};
-    return cmocka_run_group_tests_name("shipped descriptors", tests, NULL, NULL);
+    return shipped_run("descriptors", argc, argv, test_fixtures);
 }

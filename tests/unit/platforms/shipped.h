@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tests over descriptors with fixtures share: which platforms there are, the channel that a platform's
+ * channel.json describes, and answers as fixtures write them.
+ *
+ * The folder is platforms/descriptors, or the program's argument: so a folder of somebody's own is tested in the same
+ * way. Every descriptor must have fixtures. Include it behind support.h.
+ */
+#ifndef TESTS_PLATFORMS_SHIPPED_H
+#define TESTS_PLATFORMS_SHIPPED_H
+
+#include <dirent.h>
+#include <stdio.h>
+
+#include "platforms/answer.h"
+#include "platforms/descriptor.h"
+
+#define SHIPPED_MAX 128
+
+static const char *shipped_folder = DESCRIPTORS;
+
+/* A signing secret, so that kind webhook takes it as well. */
+#define SHIPPED_SECRET "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+static inline json_t *shipped_credentials(const char *platform)
+{
+    struct descriptor *d = NULL;
+    struct errbuf err;
+    char path[500];
+    json_t *credentials = json_object();
+    snprintf(path, sizeof path, "%s/%s.json", shipped_folder, platform);
+    if (!descriptor_load(path, &d, &err)) fail_msg("%s", err.text);
+    for (size_t i = 0; descriptor_credential(d, i); i++)
+        json_object_set_new(credentials, descriptor_credential(d, i), json_of("{'env': 'TEST_CREDENTIAL'}"));
+    descriptor_free(&d);
+    return credentials;
+}
+
+/* The platform's channel "<platform>/brand". */
+static inline struct channel *shipped_channel(const char *platform, struct test_channels *channels)
+{
+    char path[500], name[100];
+    setenv("TEST_CREDENTIAL", SHIPPED_SECRET, 1);
+    snprintf(path, sizeof path, "%s/fixtures/%s/channel.json", shipped_folder, platform);
+    snprintf(name, sizeof name, "%s/brand", platform);
+    json_t *json = json_file(path);
+    json_t *credentials = shipped_credentials(platform);
+    json_object_set_new(json, "platform", json_string(platform));
+    if (json_object_size(credentials) > 0) json_object_set(json, "credentials", credentials);
+    json_decref(credentials);
+    test_channels_open(channels, shipped_folder, json_pack("{s:o}", name, json));
+    struct channel *channel = channel_find(channels->set, name);
+    assert_non_null(channel);
+    return channel;
+}
+
+/* An answer as a fixture describes it: {status, headers, body} or {status, headers, text}. */
+static inline void shipped_answer(struct answer *answer, const json_t *described)
+{
+    char line[1000];
+    const char *name;
+    json_t *value;
+    answer_init(answer, 1 << 20);
+    snprintf(line, sizeof line, "HTTP/1.1 %d X", (int)json_integer_value(json_object_get(described, "status")));
+    answer_header_line(answer, line, strlen(line));
+    json_object_foreach(json_object_get(described, "headers"), name, value)
+    {
+        snprintf(line, sizeof line, "%s: %s\r\n", name, json_string_value(value));
+        answer_header_line(answer, line, strlen(line));
+    }
+    const json_t *body = json_object_get(described, "body"), *raw = json_object_get(described, "text");
+    if (!body && !json_is_string(raw)) fail_msg("an answer needs body or text");
+    char *text = body ? json_dumps(body, JSON_ENCODE_ANY) : strdup(json_string_value(raw));
+    assert_true(answer_body(answer, text, strlen(text)));
+    free(text);
+    answer_finish(answer);
+}
+
+static inline int shipped_order(const void *a, const void *b)
+{
+    return strcmp(((const struct CMUnitTest *)a)->name, ((const struct CMUnitTest *)b)->name);
+}
+
+/* Runs the test once for each descriptor of the folder; *state is the platform's name. */
+static inline int shipped_run(const char *group, int argc, char **argv, CMUnitTestFunction test)
+{
+    static struct CMUnitTest tests[SHIPPED_MAX];
+    static char names[SHIPPED_MAX][64];
+    size_t count = 0;
+    if (argc > 1) shipped_folder = argv[1];
+    DIR *dir = opendir(shipped_folder);
+    for (struct dirent *entry; dir && count < SHIPPED_MAX && (entry = readdir(dir));) {
+        const size_t len = strlen(entry->d_name);
+        if (len < 6 || len > 60 || strcmp(entry->d_name + len - 5, ".json") != 0) continue;
+        snprintf(names[count], sizeof names[count], "%.*s", (int)(len - 5), entry->d_name);
+        tests[count] = (struct CMUnitTest){names[count], test, NULL, NULL, names[count]};
+        count++;
+    }
+    if (dir) closedir(dir);
+    if (count == 0 || count == SHIPPED_MAX) {
+        fprintf(stderr, "%s: %zu descriptors\n", shipped_folder, count);
+        return 1;
+    }
+    qsort(tests, count, sizeof *tests, shipped_order);
+    return _cmocka_run_group_tests(group, tests, count, NULL, NULL);
+}
+
+#endif

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What platforms and networks do to a write, on a channel of every tier, with the fake platforms as the judge.
 
-One fleet, one worker for all of it. Each test lets one item on each channel meet a fault and checks where the ledger has
-put it; then the next item of the same channels must be published under its own id: nothing of what came late, cut or
-never is taken for its answer, and no channel is blocked by it.
+One fleet, one worker for all of it. Each test lets one item on each channel meet a fault and checks where the ledger
+has put it; then the next item of the same channels must be published under its own id: nothing of what came late, cut
+or never is taken for its answer, and no channel is blocked by it.
 """
 import itertools
 import socket
@@ -12,8 +12,8 @@ import urllib.parse
 import pytest
 
 from lib.procs import wait_for
-from lib.tiers import (BLIND, BLUESKY, BODILESS, FOREM, INDEXNOW, KEPT, MASTODON, PING, TIERS, TierFleet, check_row, fake_of,
-                       places_of)
+from lib.tiers import (BLIND, BLUESKY, BODILESS, FOREM, INDEXNOW, KEPT, MASTODON, PING, TIERS, TierFleet, check_row,
+                       fake_of, places_of)
 
 NUMBERS = itertools.count(1)
 ALL = (*TIERS, *BODILESS)
@@ -104,7 +104,8 @@ def test_unanswered(fleet, do, params, commits):
 
 # These take the whole time limit of a write, so two share it; a third failure in a row would open the breaker.
 SLOW = {
-    "never answered": [("accept_and_never_answer", {"commit": True}, 1), ("accept_and_never_answer", {"commit": False}, 0)],
+    "never answered": [
+        ("accept_and_never_answer", {"commit": True}, 1), ("accept_and_never_answer", {"commit": False}, 0)],
     "committed after the client gave up, or answered by the byte": [
         ("commit_late", {"after_ms": 50}, 1), ("slow_drip", {"interval_ms": 100, "for_ever": True}, 1)],
 }
@@ -115,7 +116,8 @@ def test_beyond_the_time_limit(fleet, pair):
     met = [(meet(fleet, do, **params), do, commits) for do, params, commits in pair]
     for deliveries, do, commits in met:
         for delivery in deliveries.values():
-            wait_for(lambda d=delivery, n=commits: (fleet.sim.delivery(d) or {}).get("commits") == n, 10, f"{delivery}: {do}")
+            wait_for(lambda d=delivery, n=commits: (fleet.sim.delivery(d) or {}).get("commits") == n, 10,
+                     f"{delivery}: {do}")
         check(fleet, deliveries, expected(NO_ANSWER), commits)
     pass_on(fleet)
 

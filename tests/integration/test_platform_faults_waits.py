@@ -18,7 +18,7 @@ HOUR_MS = 3_600_000
 CLOCK_MS = 1300    # HTTP dates have whole seconds, and two answers are not one moment
 QUICK = {"pace": {"spacing_ms": 0, "burst": 1000}}
 
-# account -> (platform, fault's form, or the headers of a plain 429; how long it is to wait in ms, None: as told nothing)
+# account -> (platform, fault's form or the headers of a plain 429, how long it is to wait in ms; None: told nothing)
 TOLD, NOTHING = WAIT_S * 1000, None
 FORMS = {
     "m-native": ("mastodon", "native", TOLD),
@@ -92,9 +92,10 @@ def test_each_form_of_a_wait(fleet):
     channels = {account: add_account(fleet, platform, account) for account, (platform, _, _) in FORMS.items()}
     for account, (platform, form, _) in FORMS.items():
         if isinstance(form, str):
-            fleet.sim.fault("rate_limited", platform, on={"delivery": f"{channels[account]}/first"}, form=form, wait_s=WAIT_S)
+            fleet.sim.fault("rate_limited", platform, on={"delivery": channels[account] + "/first"}, form=form,
+                            wait_s=WAIT_S)
         elif form:
-            fleet.sim.fault("status", platform, on={"delivery": f"{channels[account]}/first"}, status=429, headers=form)
+            fleet.sim.fault("status", platform, on={"delivery": channels[account] + "/first"}, status=429, headers=form)
         fleet.add(channels[account], fleet.item("first", url=f"https://blog.example/{account}/p/first"))
     fleet.start_worker(env={"TZ": "America/Los_Angeles"})
     told = {account: wait_ms for account, (_, _, wait_ms) in FORMS.items() if wait_ms}
@@ -170,9 +171,11 @@ def test_full_speed_into_the_limit(fleet):
 
 # ---- credentials
 
-REFUSALS = {"mastodon": (401, {"error": "The access token is invalid"}), "forem": (401, {"error": "unauthorized", "status": 401}),
-            "webhook": (401, "No matching signature found"), "notices": (403, {"error": "not yours"}),
-            "bluesky": (401, {"error": "AuthenticationRequired", "message": "who?"})}
+REFUSALS = {
+    "mastodon": (401, {"error": "The access token is invalid"}), "forem": (401, {"error": "unauthorized", "status": 401}),
+    "webhook": (401, "No matching signature found"), "notices": (403, {"error": "not yours"}),
+    "bluesky": (401, {"error": "AuthenticationRequired", "message": "who?"}),
+}
 
 
 def test_a_refused_credential_pauses_its_channel(fleet):
@@ -208,7 +211,7 @@ def test_a_refused_credential_pauses_its_channel(fleet):
 
 
 def test_a_ping_service_that_does_not_know_the_key_yet(fleet):
-    """403 of IndexNow: the key file is often only not deployed yet. It waits, with its own reason; the channel is not paused."""
+    """403 of IndexNow: the key file is often only not deployed yet. It waits for its own reason, the channel is open."""
     channel = add_account(fleet, "indexnow", "a")
     fleet.sim.fault("status", "indexnow", status=403, headers={"Retry-After": "2"})
     fleet.add(channel, fleet.item("it"))
@@ -244,7 +247,8 @@ def test_a_session_that_never_holds_pauses_the_channel(fleet):
     assert len(writes_of(fleet, channel + "/it")) == 2 and fleet.sim.report()["instances"]["bluesky"]["logins"] == 2
 
 
-@pytest.mark.parametrize("do, params", [("rate_limited", {"form": "native", "wait_s": 2}), ("close_before_commit", {})])
+@pytest.mark.parametrize("do, params", [
+    ("rate_limited", {"form": "native", "wait_s": 2}), ("close_before_commit", {})])
 def test_a_failed_login_holds_no_slot(fleet, do, params):
     """Logins are few and are not repeated at once. Meanwhile deliveries wait off the slots, and no attempt is used up."""
     fleet.config_extra["worker"] = {"slots": 1}

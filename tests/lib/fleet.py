@@ -91,8 +91,9 @@ class Fleet:
         return {"instance": url, **({"identifier": "lf.example"} if platform == "bluesky" else {})}
 
     def _channel(self, channel, token, settings, members):
-        return {"platform": channel.split("/")[0], "settings": settings, "times": dict(TIMES), "write_limit_ms": WRITE_LIMIT_MS,
-                "credential": {"file": self.write_secret(channel.replace("/", "."), token + "\n")}, **members}
+        secret = self.write_secret(channel.replace("/", "."), token + "\n")
+        return {"platform": channel.split("/")[0], "settings": settings, "credential": {"file": secret},
+                "times": dict(TIMES), "write_limit_ms": WRITE_LIMIT_MS, **members}
 
     def _descriptor_folders(self):
         folders = [os.path.join(TOP, "platforms", "descriptors")]

@@ -84,7 +84,8 @@ def wait_row(fleet, delivery, state, reason, timeout_s):
     def there():
         row = fleet.row(delivery)
         return (row.get("state"), row.get("reason")) == (state, reason) and row
-    return wait_for(there, timeout_s, lambda: f"{delivery} {state} {reason}; it is {fleet.row(delivery)}\n{fleet.output()}")
+    return wait_for(there, timeout_s, lambda: f"{delivery} {state} {reason}; it is {fleet.row(delivery)}\n"
+                                              f"{fleet.output()}")
 
 
 def journal_of(fleet, delivery):

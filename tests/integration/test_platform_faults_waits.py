@@ -172,7 +172,8 @@ def test_full_speed_into_the_limit(fleet):
 # ---- credentials
 
 REFUSALS = {
-    "mastodon": (401, {"error": "The access token is invalid"}), "forem": (401, {"error": "unauthorized", "status": 401}),
+    "mastodon": (401, {"error": "The access token is invalid"}),
+    "forem": (401, {"error": "unauthorized", "status": 401}),
     "webhook": (401, "No matching signature found"), "notices": (403, {"error": "not yours"}),
     "bluesky": (401, {"error": "AuthenticationRequired", "message": "who?"}),
 }
@@ -211,7 +212,7 @@ def test_a_refused_credential_pauses_its_channel(fleet):
 
 
 def test_a_ping_service_that_does_not_know_the_key_yet(fleet):
-    """403 of IndexNow: the key file is often only not deployed yet. It waits for its own reason, the channel is open."""
+    """403 of IndexNow: the key file is often only not deployed yet. It waits, the channel stays open."""
     channel = add_account(fleet, "indexnow", "a")
     fleet.sim.fault("status", "indexnow", status=403, headers={"Retry-After": "2"})
     fleet.add(channel, fleet.item("it"))
@@ -264,7 +265,8 @@ def test_a_failed_login_holds_no_slot(fleet, do, params):
     for item in ("one", "two", "three"):
         row = fleet.row(f"{channel}/{item}")
         assert row["state"] == "approved" and row.get("tries", "0") == "0", row
-        assert places_of(fleet, f"{channel}/{item}") == {"agenda" if row["reason"] == "not_sent" else "waiting"}, row
+        place = "agenda" if row["reason"] == "not_sent" else "waiting"
+        assert places_of(fleet, f"{channel}/{item}") == {place}, row
     assert int(blocked) - int(fleet.row(channel + "/one")["since"]) > 2000
     assert fleet.sim.report()["instances"]["bluesky"] == {
         **fleet.sim.report()["instances"]["bluesky"], "logins": 1, "writes": 0}

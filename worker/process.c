@@ -70,6 +70,20 @@ static void open_lanes(struct worker *w)
     }
 }
 
+/* Steps before the write are described by the schema and not run yet: a channel that needs them must not start to send.
+ */
+static bool refuse_prepare(const struct worker *w, struct errbuf *err)
+{
+    for (size_t i = 0; i < w->lane_count; i++) {
+        const struct channel *c = w->lanes[i].channel;
+        if (c->descriptor->prepare_count > 0)
+            return errbuf_set(
+                err, "%s: its platform needs steps before the write (prepare), which this version does not run",
+                c->name);
+    }
+    return true;
+}
+
 static bool open_worker(struct process *p, struct errbuf *err)
 {
     struct worker *w = &p->worker;
@@ -84,6 +98,7 @@ static bool open_worker(struct process *p, struct errbuf *err)
     w->slot_count = (int)p->config->worker_slots;
     w->slots = xcalloc((size_t)w->slot_count, sizeof *w->slots);
     open_lanes(w);
+    if (!refuse_prepare(w, err)) return false;
     w->pool = transfer_pool_new(w->slot_count + (int)w->lane_count);
     return true;
 }

@@ -71,7 +71,8 @@ MUSTCHECK bool feed_reclaim(struct feed *feed, struct redis_link *link, int64_t 
 MUSTCHECK bool feed_refuse(const struct ledger *ledger, struct redis_link *link, const struct feed_entry *entry,
                            const char *why, int64_t limit_ms, struct errbuf *err);
 
-/* At an orderly end: removes this consumer from the group if, and only if, nothing is pending for it. */
+/* At an orderly end: removes this consumer from the group if, and only if, nothing is pending for it; what is, other
+ * consumers take over at once. */
 MUSTCHECK bool feed_leave(struct feed *feed, struct redis_link *link, int64_t limit_ms, struct errbuf *err);
 
 #endif

@@ -115,7 +115,7 @@ static void takes_answered(struct worker *w)
     for (size_t i = 0; i < w->take_count; i++) {
         struct take_request *take = &w->takes[i];
         if (take->base.result == REQUEST_ANSWERED && take->answer == TAKE_WORK) {
-            intake_taken(w, take);
+            if (!w->stopping) intake_taken(w, take); /* else it is due again in 30 s */
         } else if (take->base.result == REQUEST_ANSWERED && take->answer == TAKE_UNCERTAIN) {
             w->tally.lease_losses++;
             tally_note(&w->tally, take->base.delivery, DS_UNCERTAIN);
@@ -160,6 +160,7 @@ static void check_refusals(struct worker *w)
 void round_turn(struct worker *w)
 {
     struct errbuf err = {{0}};
+    if (w->stopping) w->take_count = 0; /* what was not asked for yet stays on the agenda */
     add_lanes(w);
     add_slots(w, clock_boottime_ms());
     for (size_t i = 0; i < w->take_count; i++)

@@ -102,8 +102,8 @@ static void read_agenda(struct worker *w, int64_t now)
 
 static void drain_backlog(struct worker *w)
 {
-    w->backlog_at = intake_entries(w, &w->backlog, w->backlog_at);
-    if (w->backlog_at < w->backlog.count) return;
+    if (!w->stopping) w->backlog_at = intake_entries(w, &w->backlog, w->backlog_at);
+    if (w->backlog_at < w->backlog.count && !w->stopping) return; /* a worker that ends leaves them to the others */
     feed_batch_fini(&w->backlog);
     w->backlog_at = 0;
 }

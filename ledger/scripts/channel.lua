@@ -4,7 +4,7 @@
 -- Own arguments  K, then K times: c op n argument..
 --   pause why user host          no delivery is handed out or granted; with a user it is audited. ok 1: it was open, 0: not
 --   resume why user host
---   lift why                     resume, if it is paused for this reason
+--   lift why                     resume, if it is paused for this reason; one request goes first (ramp)
 --   block until why              until then nothing is granted, afterwards one request first (ramp)
 --   open_ramp number             in flight at most; 0: no limit
 --   fail | recover               consecutive transport failures, counted | forgotten
@@ -43,9 +43,11 @@ function ops.resume(ch, why, user, host)
     return {'ok'}
 end
 
--- What a pause waited for has happened; one that was set for another reason stays.
+-- What a pause waited for may have happened: one request goes first. A pause that was set for another reason stays.
 function ops.lift(ch, why)
-    return ch.paused == why and ops.resume(ch, '', '', '') or {'ok'}
+    if ch.paused ~= why then return {'ok'} end
+    ch.ramp, ch.ramp_changed = 1, true
+    return ops.resume(ch, '', '', '')
 end
 
 function ops.block(ch, till, why)

@@ -160,7 +160,13 @@ static bool receive(struct feed *feed, int64_t now_ms, struct feed_batch *out, s
     struct redisReply *reply;
     enum asked asked = feed->asked;
     switch (link_receive(feed->link, &reply, err)) {
-    case LINK_LOST: begin_again(feed); return false;
+    case LINK_LOST:
+        begin_again(feed);
+        if (asked == ASKED_GROUP) { /* it may not be made, by this user: somebody else may make it */
+            feed->group_missing = false;
+            feed->pause_until_ms = now_ms + ERROR_PAUSE_MS;
+        }
+        return false;
     case LINK_NOTHING:
         if (now_ms < feed->deadline_ms) return true;
         link_close(feed->link);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "core/backoff.h"
 #include "ledger/answer.h"
@@ -142,12 +143,24 @@ static const char *words_of(const redisContext *context)
     return context->errstr[0] ? context->errstr : "closed by the server";
 }
 
+/* A server that has no room, or refuses strangers, says so and closes before anybody has asked. */
+static bool write_failed(const struct redis_link *link, struct errbuf *err)
+{
+    char text[256];
+    char word[ERRORS_WORD_BYTES];
+    ssize_t bytes = recv(link->context->fd, text, sizeof text - 1, MSG_DONTWAIT);
+    if (bytes <= 1 || text[0] != '-') return errbuf_set(err, "redis: writing: %s", words_of(link->context));
+    text[bytes] = '\0';
+    return errbuf_set(err, "redis: the server closed the connection: %s: %s", errors_word(text + 1, word),
+                      errors_advice(text + 1));
+}
+
 static bool write_all(struct redis_link *link, int64_t deadline_ms, struct errbuf *err)
 {
     int done = 0;
     while (!done) {
         if (redisBufferWrite(link->context, &done) != REDIS_OK)
-            return errbuf_set(err, "redis: writing: %s", words_of(link->context));
+            return write_failed(link, err);
         if (!done && clock_boottime_ms() >= deadline_ms)
             return errbuf_set(err, "redis: the server takes nothing in; the time limit of the round is over");
     }

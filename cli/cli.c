@@ -33,14 +33,7 @@ enum cli_exit cli_connect(struct cli *cli)
         errbuf_prefix(&cli->err, "Redis (redis.url, now %s)", cli->config->redis_url);
         return cli_fail(cli, EXIT_AWAY);
     }
-    const char *theirs = cli->overview.epoch.environment;
-    if (theirs[0] != '\0' && strcmp(theirs, cli->config->environment) != 0) {
-        errbuf_set(&cli->err,
-                   "this Redis belongs to the environment %s, the configuration says %s: correct redis.url or "
-                   "environment",
-                   theirs, cli->config->environment);
-        return cli_fail(cli, EXIT_USAGE);
-    }
+    if (!setup_environment(&cli->ledger, cli->overview.epoch.environment, &cli->err)) return cli_fail(cli, EXIT_USAGE);
     return EXIT_FINE;
 }
 

@@ -60,6 +60,11 @@ void feed_free(struct feed **feed)
     *feed = NULL;
 }
 
+void feed_set_password(struct feed *feed, const struct secret *password)
+{
+    link_set_password(feed->link, password);
+}
+
 int feed_fd(const struct feed *feed)
 {
     return link_fd(feed->link);

@@ -49,6 +49,8 @@ struct feed;
 /* own_link is freed with the feed. consumer: unique per process. */
 struct feed *feed_new(const struct ledger *ledger, struct redis_link *own_link, const char *consumer);
 void feed_free(struct feed **feed);
+/* As link_set_password(), for the feed's own connection. */
+void feed_set_password(struct feed *feed, const struct secret *password);
 
 /* For poll(): -1 while there is no connection. Wait for POLLIN. */
 int feed_fd(const struct feed *feed);

@@ -31,6 +31,15 @@ bool setup_ledger(const struct config *config, const char *name, int64_t longest
     return true;
 }
 
+bool setup_environment(const struct ledger *ledger, const char *theirs, struct errbuf *err)
+{
+    return theirs[0] == '\0' || strcmp(theirs, ledger->environment) == 0 ||
+           errbuf_set(err,
+                      "this Redis belongs to the environment %s, the configuration says %s: correct redis.url or "
+                      "environment",
+                      theirs, ledger->environment);
+}
+
 struct redis_link *setup_link(const struct config *config, const char *name)
 {
     const struct link_address address = {

@@ -13,6 +13,9 @@ MUSTCHECK bool setup_ledger(const struct config *config, const char *name, int64
                             struct ledger *out, struct errbuf *err);
 /* A link that is not connected yet. */
 struct redis_link *setup_link(const struct config *config, const char *name);
+/* False, with words: this Redis belongs to another environment. theirs: what its epoch says, "" where nobody has said.
+ */
+MUSTCHECK bool setup_environment(const struct ledger *ledger, const char *theirs, struct errbuf *err);
 /* config.worker_name, or `<host>-<8 random hex digits>` (63 bytes at most): unique without asking anybody. */
 void setup_name(const struct config *config, char out[64]);
 

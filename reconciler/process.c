@@ -171,6 +171,18 @@ static void wait_for_something(struct process *p)
     p->last_turn_boot_ms = clock_boottime_ms();
 }
 
+static void reload_password(struct process *p)
+{
+    struct errbuf err = {{0}};
+    bool changed = false;
+    if (!config_reload_password(p->config, &changed, &err)) {
+        log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("why", err.text));
+    } else if (changed) {
+        link_set_password(p->reconciler.link, p->config->redis_password);
+        log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("of", "redis"));
+    }
+}
+
 static void reload(struct reconciler *r)
 {
     for (size_t i = 0; i < r->lane_count; i++) {
@@ -191,9 +203,10 @@ static void handle_signals(struct process *p)
 {
     enum signals_event event;
     while ((event = signals_read(p->signal_fd)) != SIGNALS_NONE) {
-        if (event == SIGNALS_RELOAD)
+        if (event == SIGNALS_RELOAD) {
+            reload_password(p);
             reload(&p->reconciler);
-        else if (p->reconciler.stopping)
+        } else if (p->reconciler.stopping)
             p->stop_at_once = true;
         else
             reconciler_stop(&p->reconciler, 0);

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "ledger/setup.h"
 #include "platforms/channel.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
@@ -46,9 +47,7 @@ static void leapt(struct reconciler *r, int64_t server_ms, int64_t leap_ms)
 
 static bool is_ours(struct reconciler *r, const struct reads_epoch *epoch, struct errbuf *err)
 {
-    if (epoch->environment[0] == '\0' || strcmp(epoch->environment, r->config->environment) == 0) return true;
-    errbuf_set(err, "this Redis belongs to the environment \"%s\", and the configuration says \"%s\"",
-               epoch->environment, r->config->environment);
+    if (setup_environment(&r->ledger, epoch->environment, err)) return true;
     log_event(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", err->text));
     reconciler_stop(r, 1);
     return false;

@@ -112,6 +112,9 @@ struct config {
 MUSTCHECK bool config_load(const char *explicit_path, struct config **config, struct errbuf *err);
 void config_free(struct config **config);
 
+/* The Redis password once more, from its file (a variable never changes). After an error the old one stays. */
+MUSTCHECK bool config_reload_password(struct config *config, bool *changed, struct errbuf *err);
+
 /* worker.max_in_flight_per_channel with its 0 worked out. */
 int64_t config_channel_slots(const struct config *config);
 

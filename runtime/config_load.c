@@ -362,16 +362,32 @@ static bool check_together(const struct config *config, struct errbuf *err)
     return true;
 }
 
-static bool read_password(struct config *config, struct errbuf *err)
+static bool read_password(const struct config *config, struct secret **password, struct errbuf *err)
 {
-    if (!secret_from_env("LANDFALL_REDIS_PASSWORD", &config->redis_password, err)) {
+    if (!secret_from_env("LANDFALL_REDIS_PASSWORD", password, err)) {
         return false;
     }
-    if (config->redis_password || *config->redis_password_file == '\0') {
+    if (*password || *config->redis_password_file == '\0') {
         return true;
     }
-    return secret_from_file(config->redis_password_file, &config->redis_password, err) ||
-           errbuf_prefix(err, "redis.password_file");
+    return secret_from_file(config->redis_password_file, password, err) || errbuf_prefix(err, "redis.password_file");
+}
+
+bool config_reload_password(struct config *config, bool *changed, struct errbuf *err)
+{
+    struct secret *fresh = NULL;
+    *changed = false;
+    if (!read_password(config, &fresh, err)) {
+        return false;
+    }
+    if (secret_equal(config->redis_password, fresh)) {
+        secret_free(&fresh);
+        return true;
+    }
+    secret_free(&config->redis_password);
+    config->redis_password = fresh;
+    *changed = true;
+    return true;
 }
 
 /* Paths in the file are seen from its folder, paths in variables from where the process stands. */
@@ -399,7 +415,7 @@ static bool check_and_finish(struct config *config, struct errbuf *err)
     if (!done && config->path) {
         return errbuf_prefix(err, "%s", config->path);
     }
-    return done && read_password(config, err);
+    return done && read_password(config, &config->redis_password, err);
 }
 
 bool config_load(const char *explicit_path, struct config **config, struct errbuf *err)

@@ -169,8 +169,7 @@ static void answered(struct worker *w, struct slot *slot)
         claim_again(slot, 0);
         break;
     case CLAIM_ENVIRONMENT:
-        log_event(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", q->base.error));
-        worker_stop(w, 1);
+        work_foreign(w, q->base.error);
         slot_release(w, slot);
         break;
     case CLAIM_ERROR:

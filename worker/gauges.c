@@ -32,7 +32,7 @@ void gauges_init(struct gauges *g)
     g->oldest = metrics_gauge(m, "landfall_oldest_seconds",
                               "Since when the first delivery waits for its channel (approved), or is uncertain");
     g->journal = metrics_gauge(m, "landfall_journal_entries", "Deliveries whose outcome is unknown");
-    g->up = metrics_gauge(m, "landfall_redis_up", "1 while the connection to Redis stands");
+    g->up = metrics_gauge(m, "landfall_redis_up", "1 while Redis answers, and is ours");
 }
 
 void gauges_fini(struct gauges *g)
@@ -99,7 +99,7 @@ void gauges_update(struct gauges *g, const struct worker *w)
         unsettled += w->slots[i].phase == SLOT_SETTLE;
     metrics_set(g->in_flight, "", transfer_in_flight(w->pool));
     metrics_set(g->unsettled, "", unsettled);
-    metrics_set(g->up, "", link_is_open(w->link));
+    metrics_set(g->up, "", work_connected(w));
     count_on(g, 0, g->skipped, (double)t->skipped);
     count_on(g, 1, g->refused, (double)(t->refused + t->conflicts));
     count_on(g, 2, g->lease_losses, (double)t->lease_losses);

@@ -38,7 +38,7 @@ static bool live(void *context, char *why, size_t why_size)
 static bool ready(void *context, char *why, size_t why_size)
 {
     const struct process *p = context;
-    bool open = link_is_open(p->worker.link);
+    bool open = work_connected(&p->worker);
     if (p->worker.lane_count == 0) {
         snprintf(why, why_size, "no channels: looked for them in %s",
                  p->config->path != NULL ? p->config->path : "./landfall.json and /etc/landfall/landfall.json");
@@ -184,7 +184,8 @@ static int64_t wake_of_work(const struct worker *w)
 {
     int64_t until = work_has_room(w) ? feed_wake_ms(w->feed) : INT64_MAX;
     int64_t wake = link_next_try_ms(w->link);
-    if (link_is_open(w->link)) {
+    if (link_is_open(w->link) && !w->at_home) wake = w->next_home_check_ms;
+    if (work_connected(w)) {
         bool reads_agenda = !w->stopping && w->take_count == 0 && w->slots_used < w->slot_count;
         wake = reads_agenda && w->next_agenda_ms < w->next_heartbeat_ms ? w->next_agenda_ms : w->next_heartbeat_ms;
     }
@@ -195,7 +196,7 @@ static int64_t wake_of_slot(const struct worker *w, const struct slot *slot, int
 {
     bool waits = slot->phase == SLOT_CLAIM || slot->phase == SLOT_SETTLE;
     if (slot->phase == SLOT_LOGIN) return now + 100;
-    if (!waits || !link_is_open(w->link)) return INT64_MAX;
+    if (!waits || !work_connected(w)) return INT64_MAX;
     if (slot->retry_boot_ms > now) return slot->retry_boot_ms;
     return now + (transfer_in_flight(w->pool) > 0 ? 1 : 0);
 }
@@ -258,7 +259,7 @@ static void check_idle(struct process *p, int64_t now)
     }
     if (w->slots_used > 0 || w->take_count > 0 || w->backlog.count > 0 || now < w->next_idle_check_ms) return;
     w->next_idle_check_ms = now + WORKER_IDLE_CHECK_MS;
-    if (!link_is_open(w->link)) return;
+    if (!work_connected(w)) return;
     if (!reads_overview(&w->ledger, w->link, &overview, p->config->redis_round_limit_ms, &err)) return;
     bool due = w->due.count > 0 || (w->due.next_ms > 0 && w->due.next_ms <= overview.now_ms);
     if (overview.queue_length == 0 && !due && w->agenda_reads > p->agenda_reads_at_idle) {
@@ -305,8 +306,8 @@ void process_chores(struct process *p)
         send_give_up(w);
     }
     if (w->until_idle && !w->stopping) check_idle(p, now);
-    if (!p->pauses_compared && link_is_open(w->link)) p->pauses_compared = compare_pauses(p);
-    if (!link_is_open(w->link) || now < w->next_heartbeat_ms) return;
+    if (!p->pauses_compared && work_connected(w)) p->pauses_compared = compare_pauses(p);
+    if (!work_connected(w) || now < w->next_heartbeat_ms) return;
     heartbeat(p, now);
     log_limited_flush(now);
     if (p->http != NULL && now >= p->next_ask_ms) {
@@ -317,8 +318,22 @@ void process_chores(struct process *p)
 
 /* ---- the rest ---- */
 
+static void reload_password(struct process *p)
+{
+    struct errbuf err = {{0}};
+    bool changed = false;
+    if (!config_reload_password(p->config, &changed, &err)) {
+        log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("why", err.text));
+    } else if (changed) {
+        link_set_password(p->worker.link, p->config->redis_password);
+        feed_set_password(p->worker.feed, p->config->redis_password);
+        log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("of", "redis"));
+    }
+}
+
 void process_reload(struct process *p)
 {
+    reload_password(p);
     for (size_t i = 0; i < p->worker.lane_count; i++) {
         struct lane *lane = &p->worker.lanes[i];
         struct errbuf err = {{0}};
@@ -336,12 +351,19 @@ void process_reload(struct process *p)
 int process_check(struct process *p)
 {
     struct errbuf err = {{0}};
-    if (!link_open(p->worker.link, &err)) {
-        fprintf(stderr, "not ready: %s\n", err.text);
-        return 2;
-    }
-    printf("ready: %zu channels, Redis answers\n", p->worker.lane_count);
-    return p->worker.lane_count > 0 ? 0 : 1;
+    struct reads_overview overview;
+    struct worker *w = &p->worker;
+    int code = 2;
+    if (!link_open(w->link, &err) ||
+        !reads_overview(&w->ledger, w->link, &overview, p->config->redis_round_limit_ms, &err))
+        goto out;
+    code = 1;
+    if (!setup_environment(&w->ledger, overview.epoch.environment, &err)) goto out;
+    printf("ready: %zu channels, Redis answers\n", w->lane_count);
+    return w->lane_count > 0 ? 0 : 1;
+out:
+    fprintf(stderr, "not ready: %s\n", err.text);
+    return code;
 }
 
 int process_report(struct process *p)

@@ -30,7 +30,7 @@ bool round_due(const struct worker *w, int64_t now)
     int waiting = (int)w->take_count;
     int64_t oldest = w->take_count > 0 ? w->takes_since_ms : now;
     int in_flight = transfer_in_flight(w->pool);
-    if (!link_is_open(w->link)) return false;
+    if (!work_connected(w)) return false;
     for (int i = 0; i < w->slot_count; i++) {
         const struct slot *slot = &w->slots[i];
         if (!wants_round(w, slot, now)) continue;

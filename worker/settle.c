@@ -223,8 +223,7 @@ void settle_answered(struct worker *w, struct slot *slot)
     case DECIDE_STALE: stale(w, slot); break;
     case DECIDE_FOREIGN: foreign(w, slot); break;
     case DECIDE_ENVIRONMENT:
-        log_event_limited(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", q->base.error));
-        worker_stop(w, 1);
+        work_foreign(w, q->base.error);
         again_later(slot, SETTLE_UNREADABLE_MS);
         break;
     case DECIDE_EARLY:

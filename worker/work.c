@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ledger/reads.h"
+#include "ledger/setup.h"
 #include "runtime/clock.h"
 #include "runtime/die.h"
 #include "runtime/log.h"
@@ -19,13 +21,45 @@ static int slots_free(const struct worker *w)
 
 bool work_has_room(const struct worker *w)
 {
-    return w->backlog.count == 0 && slots_free(w) > 0 && !w->stopping && link_is_open(w->link);
+    return w->backlog.count == 0 && slots_free(w) > 0 && !w->stopping && work_connected(w);
+}
+
+bool work_connected(const struct worker *w)
+{
+    return link_is_open(w->link) && w->at_home;
+}
+
+void work_foreign(struct worker *w, const char *theirs)
+{
+    struct errbuf err = {{0}};
+    if (setup_environment(&w->ledger, theirs, &err)) return;
+    log_event_limited(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", err.text));
+    worker_stop(w, 1);
+}
+
+/* Not even taking is harmless in another environment's ledger: what is handed out again and again is put aside. */
+static void come_home(struct worker *w)
+{
+    struct errbuf err = {{0}};
+    struct reads_overview overview;
+    w->next_home_check_ms = clock_boottime_ms() + WORKER_HOME_MS;
+    if (!reads_overview(&w->ledger, w->link, &overview, w->config->redis_round_limit_ms, &err)) {
+        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+        return;
+    }
+    w->at_home = setup_environment(&w->ledger, overview.epoch.environment, &err);
+    if (!w->at_home) work_foreign(w, overview.epoch.environment);
 }
 
 static void keep_link(struct worker *w)
 {
     struct errbuf err = {{0}};
-    if (link_keep(w->link, &err) || err.text[0] == '\0') return;
+    if (!link_is_open(w->link)) w->at_home = false; /* another connection may be another server */
+    if (link_keep(w->link, &err)) {
+        if (!w->at_home && clock_boottime_ms() >= w->next_home_check_ms) come_home(w);
+        return;
+    }
+    if (err.text[0] == '\0') return;
     log_event_limited(LOG_LEVEL_WARN, "ledger.away", LOG_S("why", err.text));
     if (link_must_stop(w->link)) {
         log_event(LOG_LEVEL_FATAL, "ledger.stop", LOG_S("why", err.text));
@@ -122,7 +156,7 @@ static void read_feed(struct worker *w)
     struct errbuf err = {{0}};
     /* A try to connect to a Redis that does not answer takes the loop's time: one connection tries, the other follows.
      */
-    if (!link_is_open(w->link) && feed_fd(w->feed) < 0) return;
+    if (!work_connected(w) && feed_fd(w->feed) < 0) return;
     int free_slots = slots_free(w);
     bool full = !work_has_room(w);
     struct feed_batch batch = {0};
@@ -152,7 +186,7 @@ void work_take_in(struct worker *w)
     int64_t now = clock_boottime_ms();
     keep_link(w);
     if (w->backlog.count > 0) drain_backlog(w);
-    if (!w->stopping && link_is_open(w->link)) {
+    if (!w->stopping && work_connected(w)) {
         if (w->take_count == 0 && slots_free(w) > 0 && now >= w->next_agenda_ms) read_agenda(w, now);
         if (now >= w->next_reclaim_ms) reclaim(w, now);
     }

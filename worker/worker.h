@@ -42,6 +42,7 @@
 #define WORKER_GATHER_MS            16 /* with many transfers in flight, a round waits this long for company at most */
 #define WORKER_PAUSED_BY_CREDENTIAL "credential"    /* until it changes */
 #define WORKER_PAUSED_BY_CONFIG     "configuration" /* the channel says `paused` */
+#define WORKER_HOME_MS              500 /* a server that does not say whose it is (loading, ..) is asked this often */
 #define WORKER_POISON_COUNT         5 /* an entry that was handed out so often without a claim is put aside unparsed */
 
 enum slot_phase { SLOT_FREE, SLOT_CLAIM, SLOT_READY, SLOT_LOGIN, SLOT_SENDING, SLOT_SETTLE };
@@ -131,6 +132,8 @@ struct worker {
     size_t take_count;
     int64_t takes_since_ms; /* boot time */
     bool stopping, until_idle;
+    bool at_home;               /* the server that the link speaks to is this environment's */
+    int64_t next_home_check_ms; /* boot time */
     int64_t grace_end_boot_ms;
     int64_t next_agenda_ms, next_reclaim_ms, next_heartbeat_ms, next_idle_check_ms; /* boot time */
     uint64_t agenda_reads;                                                          /* that were answered */
@@ -158,6 +161,10 @@ void intake_taken(struct worker *w, const struct take_request *take);
 void intake_claim(struct worker *w, struct slot *slot);
 
 /* ---- work.c ---- */
+/* Redis answers, and it is this environment's. */
+bool work_connected(const struct worker *w);
+/* It is the environment `theirs`: the worker is told to stop, with words. */
+void work_foreign(struct worker *w, const char *theirs);
 /* Connection, agenda, feed: fills free slots. */
 void work_take_in(struct worker *w);
 /* True if new entries may be asked for. */

@@ -242,7 +242,7 @@ static void heartbeat(struct process *p, int64_t now)
 /* --until-idle: true when Redis has been away for so long that nothing will be concluded. */
 static bool redis_gone(struct process *p, int64_t now)
 {
-    if (link_is_open(p->worker.link)) p->last_seen_boot_ms = now;
+    if (work_connected(&p->worker)) p->last_seen_boot_ms = now;
     return now - p->last_seen_boot_ms > p->config->redis_away_limit_ms;
 }
 

@@ -34,6 +34,9 @@ void auth_add_headers(const struct channel *channel, struct form *form)
     switch (d->auth) {
     case AUTH_BEARER: form_add_hole_header(form, "Authorization", "Bearer ", "secret"); break;
     case AUTH_HEADER: form_add_hole_header(form, d->auth_header, d->auth_prefix ? d->auth_prefix : "", "secret"); break;
+    case AUTH_JWT:
+        form_add_hole_header(form, "Authorization", d->auth_prefix ? d->auth_prefix : "Bearer ", "jwt");
+        break;
     case AUTH_BASIC: form_add_hole_header(form, "Authorization", "Basic ", "basic"); break;
     case AUTH_SESSION:
         snprintf(hole, sizeof(hole), "session.%s", descriptor_session_value(d, 0));

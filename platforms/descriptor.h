@@ -48,7 +48,8 @@
     X(AUTH_PATH, "path") /* the descriptor places the secret in the URL, through a hole */                             \
     X(AUTH_BODY, "body") /* the same in the body */                                                                    \
     X(AUTH_SESSION, "session")                                                                                         \
-    X(AUTH_WEBHOOK, "webhook") /* Standard Webhooks: signature and timestamp headers */
+    X(AUTH_WEBHOOK, "webhook") /* Standard Webhooks: signature and timestamp headers */                                \
+    X(AUTH_JWT, "jwt")         /* a token that we sign ourselves, HS256, a new one for every request */
 
 /* May a search end before the end of the history? */
 #define DESCRIPTOR_FLOORS(X)                                                                                           \
@@ -169,7 +170,8 @@ struct descriptor {
 
     enum descriptor_auth_kind auth;
     const char *auth_header;         /* AUTH_HEADER: its name */
-    const char *auth_prefix;         /* AUTH_HEADER: what stands in front of the secret, or NULL */
+    const char *auth_prefix;         /* AUTH_HEADER, AUTH_JWT: what stands in front of the secret, or NULL */
+    const char *audience;            /* AUTH_JWT: claim `aud` */
     const json_t *credential_names;  /* as given; NULL: the usual ones of the kind */
     struct descriptor_request login; /* AUTH_SESSION */
     const char *token_part;          /* -> string, or object of strings by the names of session_names */

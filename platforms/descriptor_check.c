@@ -122,10 +122,16 @@ static bool check_settings(struct shape_reader *reader, const struct descriptor 
 
 static bool check_auth(struct shape_reader *reader, const struct descriptor *d)
 {
-    bool session = d->auth == AUTH_SESSION;
+    bool session = d->auth == AUTH_SESSION, jwt = d->auth == AUTH_JWT;
     REQUIRE((d->auth == AUTH_HEADER) == (d->auth_header != NULL), "$.auth.name",
             "kind header needs the header's name, other kinds must not have it");
-    REQUIRE(d->auth == AUTH_HEADER || !d->auth_prefix, "$.auth.prefix", "only kind header has a prefix");
+    REQUIRE(d->auth == AUTH_HEADER || jwt || !d->auth_prefix, "$.auth.prefix",
+            "only kinds header and jwt have a prefix");
+    REQUIRE(jwt == (d->audience != NULL), "$.auth.audience",
+            "kind jwt needs the audience of its tokens, other kinds must not have it");
+    REQUIRE(!jwt || is_plain_json(d->audience), "$.auth.audience",
+            "must be printable ASCII without quotes and backslashes");
+    REQUIRE(!jwt || d->lifetime_s > 0, "$.auth.lifetime_s", "kind jwt needs the lifetime of its tokens");
     REQUIRE(session == (d->login.method != NULL), "$.auth.login",
             "kind session needs a login request, other kinds must not have one");
     REQUIRE(

@@ -118,6 +118,7 @@ static const struct shape_member auth_members[] = {
     WORD("kind", descriptor, auth, true, auth_kinds, "write \"bearer\", \"none\", .."),
     TEXT("name", descriptor, auth_header, false, NULL),
     TEXT("prefix", descriptor, auth_prefix, false, NULL),
+    TEXT("audience", descriptor, audience, false, NULL),
     {.name = "credentials", .kind = SHAPE_NAMES, .offset = AT(descriptor, credential_names)},
     OBJECT("login", AT(descriptor, login), false, login_request, NULL),
     PROGRAM("token", descriptor, token_part, false, HALF_BOTH, NULL),

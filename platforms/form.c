@@ -49,6 +49,7 @@ static void offer_all(struct holes *holes, const struct descriptor *descriptor)
         offer(holes, "session.", name);
     if (descriptor->auth == AUTH_WEBHOOK) offer(holes, "", "signature");
     if (descriptor->auth == AUTH_BASIC) offer(holes, "", "basic");
+    if (descriptor->auth == AUTH_JWT) offer(holes, "", "jwt");
 }
 
 static json_t *holes_to_json(const struct holes *holes)

@@ -8,7 +8,8 @@
  * or form body, escaped in a JSON body, as it is elsewhere. The filled request holds secrets and is wiped when freed.
  *
  * Holes: secret, secret.<name>, session.<name>, basic (base64 of credentials user and password), timestamp (Unix
- * seconds of this send), signature (Standard Webhooks v1 over the header webhook-id, the timestamp and the body).
+ * seconds of this send), signature (Standard Webhooks v1 over the header webhook-id, the timestamp and the body), jwt
+ * (a token signed with HS256, of this send: RFC 7519).
  *
  * URLs, header names and header values with control characters, URLs that are not http(s) and URLs with user
  * information are refused.
@@ -73,8 +74,9 @@ struct http_request {
 /* What fills the holes. Borrowed for the call. */
 struct form_fill {
     const struct credentials *credentials;
-    const struct session *session; /* NULL: none */
-    int64_t unix_s;                /* for timestamp and signature */
+    const struct session *session;       /* NULL: none */
+    int64_t unix_s;                      /* for timestamp, signature and jwt */
+    const struct descriptor *descriptor; /* for jwt: its audience and lifetime; NULL: no such hole */
 };
 
 /* Make a request: runs its programs over input (channel_input() and what the caller added) and adds the headers of

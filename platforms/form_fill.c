@@ -17,6 +17,9 @@
 
 #define SIGNING_KEY_MIN_BYTES 24 /* Standard Webhooks, version 1 */
 #define SIGNING_KEY_MAX_BYTES 64
+#define JWT_KEY_MIN_BYTES     16
+#define JWT_KEY_MAX_BYTES     64
+#define JWT_ID_MAX_BYTES      128
 
 struct filled {
     char *bytes;
@@ -66,11 +69,11 @@ static void put_json(struct filled *filled, const char *bytes, size_t len)
     }
 }
 
-static void put_base64(struct filled *filled, const unsigned char *bytes, size_t len)
+static void put_base64(struct filled *filled, const unsigned char *bytes, size_t len, int variant)
 {
-    size_t size = sodium_base64_ENCODED_LEN(len, sodium_base64_VARIANT_ORIGINAL);
+    size_t size = sodium_base64_encoded_len(len, variant);
     char *text = xmalloc(size);
-    sodium_bin2base64(text, size, bytes, len, sodium_base64_VARIANT_ORIGINAL);
+    sodium_bin2base64(text, size, bytes, len, variant);
     put(filled, text, strlen(text));
     sodium_memzero(text, size);
     free(text);
@@ -105,7 +108,7 @@ static bool put_basic(const struct form_fill *fill, struct filled *out, struct e
         put(&pair, ":", 1);
         ok = put_secret(fill, "password", &pair, err);
     }
-    if (ok) put_base64(out, (const unsigned char *)pair.bytes, pair.len);
+    if (ok) put_base64(out, (const unsigned char *)pair.bytes, pair.len, sodium_base64_VARIANT_ORIGINAL);
     wipe(&pair);
     return ok;
 }
@@ -156,7 +159,63 @@ static bool put_signature(const struct form_fill *fill, const struct http_reques
         crypto_auth_hmacsha256_final(&state, mac);
         sodium_memzero(&state, sizeof(state));
         put(out, "v1,", 3);
-        put_base64(out, mac, sizeof(mac));
+        put_base64(out, mac, sizeof(mac), sodium_base64_VARIANT_ORIGINAL);
+    }
+    sodium_memzero(key, sizeof(key));
+    return ok;
+}
+
+/* "<key id>:<secret in hexadecimal>". The id has only what needs no escape in JSON. */
+static bool jwt_key(const struct form_fill *fill, const char **id, size_t *id_len, unsigned char key[JWT_KEY_MAX_BYTES],
+                    size_t *key_len, struct errbuf *err)
+{
+    const struct secret *secret = credentials_get(fill->credentials, CREDENTIAL_ONLY);
+    size_t len = 0;
+    *id = secret ? secret_bytes(secret, &len) : "";
+    const char *colon = memchr(*id, ':', len), *end = NULL;
+    *id_len = colon ? (size_t)(colon - *id) : 0;
+    bool ok = *id_len > 0 && *id_len <= JWT_ID_MAX_BYTES;
+    for (size_t i = 0; ok && i < *id_len; i++)
+        ok = form_unreserved((*id)[i]);
+    ok = ok && sodium_hex2bin(key, JWT_KEY_MAX_BYTES, colon + 1, len - *id_len - 1, NULL, key_len, &end) == 0 &&
+         end == *id + len && *key_len >= JWT_KEY_MIN_BYTES;
+    return ok || errbuf_set(err, "the credential must be <key id>:<secret>, the secret %d to %d bytes in hexadecimal",
+                            JWT_KEY_MIN_BYTES, JWT_KEY_MAX_BYTES);
+}
+
+/* RFC 7515, section 3.1: header, claims and HMAC-SHA256 over both, each in base64url, joined by dots. */
+static void put_token(const char *head, const char *claims, const unsigned char *key, size_t key_len,
+                      struct filled *out)
+{
+    unsigned char mac[crypto_auth_hmacsha256_BYTES];
+    const int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
+    size_t start = out->len;
+    put_base64(out, (const unsigned char *)head, strlen(head), variant);
+    put(out, ".", 1);
+    put_base64(out, (const unsigned char *)claims, strlen(claims), variant);
+    crypto_auth_hmacsha256_state state;
+    crypto_auth_hmacsha256_init(&state, key, key_len);
+    crypto_auth_hmacsha256_update(&state, (const unsigned char *)out->bytes + start, out->len - start);
+    crypto_auth_hmacsha256_final(&state, mac);
+    sodium_memzero(&state, sizeof(state));
+    put(out, ".", 1);
+    put_base64(out, mac, sizeof(mac), variant);
+}
+
+static bool put_jwt(const struct form_fill *fill, struct filled *out, struct errbuf *err)
+{
+    const struct descriptor *d = fill->descriptor;
+    unsigned char key[JWT_KEY_MAX_BYTES];
+    char head[64 + JWT_ID_MAX_BYTES], claims[512];
+    const char *id;
+    size_t id_len, key_len = 0;
+    if (!d || !d->audience) return errbuf_set(err, "there is no hole \"jwt\" for this channel");
+    bool ok = jwt_key(fill, &id, &id_len, key, &key_len, err);
+    if (ok) {
+        snprintf(head, sizeof(head), "{\"alg\":\"HS256\",\"kid\":\"%.*s\",\"typ\":\"JWT\"}", (int)id_len, id);
+        snprintf(claims, sizeof(claims), "{\"iat\":%" PRId64 ",\"exp\":%" PRId64 ",\"aud\":\"%.400s\"}", fill->unix_s,
+                 fill->unix_s + d->lifetime_s, d->audience);
+        put_token(head, claims, key, key_len, out);
     }
     sodium_memzero(key, sizeof(key));
     return ok;
@@ -169,6 +228,7 @@ static bool hole_value(const char *name, const struct form_fill *fill, const str
     if (strncmp(name, "secret.", 7) == 0) return put_secret(fill, name + 7, out, err);
     if (strncmp(name, "session.", 8) == 0) return put_session(fill, name + 8, out, err);
     if (strcmp(name, "basic") == 0) return put_basic(fill, out, err);
+    if (strcmp(name, "jwt") == 0) return put_jwt(fill, out, err);
     if (strcmp(name, "signature") == 0) return put_signature(fill, request, out, err);
     if (strcmp(name, "timestamp") != 0) return errbuf_set(err, "there is no hole \"%.40s\"", name);
     char text[24];

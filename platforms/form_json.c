@@ -48,7 +48,7 @@ json_t *form_to_json(const struct form *form)
 
 static bool is_hole_name(const char *name)
 {
-    static const char *const whole[] = {"secret", "timestamp", "signature", "basic"};
+    static const char *const whole[] = {"secret", "timestamp", "signature", "basic", "jwt"};
     for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
         if (strcmp(name, whole[i]) == 0) return true;
     return strncmp(name, "secret.", 7) == 0 || strncmp(name, "session.", 8) == 0;

@@ -164,7 +164,9 @@ static bool send_form(struct reconciler *r, struct walk *w, const struct form *f
 {
     struct errbuf err = {{0}};
     struct http_request request;
-    const struct form_fill fill = {&w->lane->channel->credentials, &w->lane->session, clock_wall_ms() / 1000};
+    const struct channel *channel = w->lane->channel;
+    const struct form_fill fill = {&channel->credentials, &w->lane->session, clock_wall_ms() / 1000,
+                                   channel->descriptor};
     if (!form_fill(form, &fill, &request, &err)) {
         log_event_limited(LOG_LEVEL_ERROR, "read.broken", LOG_S("channel", w->lane->channel->name),
                           LOG_S("why", err.text));

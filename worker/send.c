@@ -40,7 +40,7 @@ static void start_write(struct worker *w, struct slot *slot)
     struct errbuf err = {{0}};
     struct http_request request;
     const struct channel *c = slot->lane->channel;
-    const struct form_fill fill = {&c->credentials, &slot->lane->session, clock_wall_ms() / 1000};
+    const struct form_fill fill = {&c->credentials, &slot->lane->session, clock_wall_ms() / 1000, c->descriptor};
     if (clock_boottime_ms() >= slot->deadline_boot_ms) {
         advance(w, slot, ATTEMPT_TOO_LATE);
         return;
@@ -74,7 +74,7 @@ static void start_login(struct worker *w, struct lane *lane)
     struct form form;
     struct http_request request;
     struct channel *c = lane->channel;
-    const struct form_fill fill = {&c->credentials, NULL, clock_wall_ms() / 1000};
+    const struct form_fill fill = {&c->credentials, NULL, clock_wall_ms() / 1000, c->descriptor};
     if (!auth_login_form(c, DESCRIPTOR_WRITE, &form, &err)) {
         session_login_failed(&lane->session, 0, clock_boottime_ms());
         log_event_limited(LOG_LEVEL_ERROR, "login.broken", LOG_S("channel", c->name), LOG_S("why", err.text));

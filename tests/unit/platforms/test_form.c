@@ -25,12 +25,15 @@ static struct channel *open_channel(struct test_channels *channels, const char *
     json_decref(descriptor);
     setenv("TEST_SECRET", "s\"e/c r&t", 1);
     setenv("TEST_USER", "me", 1);
+    setenv("TEST_JWT", "6489d0d1b4d1f20001a1b2c3:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", 1);
     setenv("TEST_HOOK", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", 1);
     if (strstr(auth, "basic"))
         snprintf(credential, sizeof(credential), "{'user': {'env': 'TEST_USER'}, 'password': {'env': 'TEST_SECRET'}}");
     else
         snprintf(credential, sizeof(credential), "{'secret': {'env': '%s'}}",
-                 strstr(auth, "webhook") ? "TEST_HOOK" : "TEST_SECRET");
+                 strstr(auth, "webhook") ? "TEST_HOOK"
+                 : strstr(auth, "jwt")   ? "TEST_JWT"
+                                         : "TEST_SECRET");
     json_t *channel = json_pack("{s:s}", "platform", "p");
     if (!strstr(auth, "none")) json_object_set_new(channel, "credentials", json_of(credential));
     test_channels_open(channels, folder, json_pack("{s:o}", "p/a", channel));
@@ -64,7 +67,8 @@ static struct http_request send_of(struct channel *channel, const char *item)
     assert_json_equal(again, frozen, "frozen twice");
     json_decref(again);
     json_decref(frozen);
-    struct form_fill fill = {.credentials = &channel->credentials, .unix_s = 1790000000};
+    struct form_fill fill = {
+        .credentials = &channel->credentials, .unix_s = 1790000000, .descriptor = channel->descriptor};
     if (!form_fill(&thawed, &fill, &request, &err)) fail_msg("%s", err.text);
     form_fini(&form);
     form_fini(&thawed);
@@ -150,6 +154,57 @@ static void test_webhook_signature(void **state)
     assert_string_equal(header(&request, "webhook-signature"), "v1,g6Hz8+xIeO8UjKvAH4YrrWqG+JwO82T77b7CGxUPgGY=");
     http_request_fini(&request);
     test_channels_close(&channels);
+}
+
+/* RFC 7515 with HS256. The expected token was made with Python's hmac over the same header and claims. */
+static void test_jwt(void **state)
+{
+    (void)state;
+    struct test_channels channels;
+    struct channel *channel =
+        open_channel(&channels, "{'kind': 'jwt', 'prefix': 'Ghost ', 'audience': '/admin/', 'lifetime_s': 300}",
+                     "{'method': 'POST', 'url': '.item.u', 'body': {'json': '{a: 1}'}}");
+    struct http_request request = send_of(channel, "{'u': 'https://h.example/'}");
+    assert_string_equal(header(&request, "Authorization"),
+                        "Ghost eyJhbGciOiJIUzI1NiIsImtpZCI6IjY0ODlkMGQxYjRkMWYyMDAwMWExYjJjMyIsInR5cCI6IkpXVCJ9."
+                        "eyJpYXQiOjE3OTAwMDAwMDAsImV4cCI6MTc5MDAwMDMwMCwiYXVkIjoiL2FkbWluLyJ9."
+                        "Z6F6RhvAhtHGpIl2H5M5mKBxs3kur5MPyAlXNh0Km8o");
+    http_request_fini(&request);
+    test_channels_close(&channels);
+}
+
+static void test_jwt_keys(void **state)
+{
+    (void)state;
+    const char *const wrong[] = {
+        "000102030405060708090a0b0c0d0e0f",      /* no id */
+        ":000102030405060708090a0b0c0d0e0f",     /* an empty one */
+        "a\"b:000102030405060708090a0b0c0d0e0f", /* one that would end the JSON string */
+        "id:000102030405060708090a0b0c0d0e",     /* too short */
+        "id:000102030405060708090a0b0c0d0e0",    /* half a byte */
+        "id:000102030405060708090a0b0c0d0e0f ",  /* more behind it */
+        "id:zz0102030405060708090a0b0c0d0e0f",   /* not hexadecimal */
+    };
+    const struct descriptor descriptor = {.audience = "/admin/", .lifetime_s = 300};
+    for (size_t i = 0; i <= sizeof(wrong) / sizeof(*wrong); i++) {
+        bool last = i == sizeof(wrong) / sizeof(*wrong);
+        const char *text = last ? "id:000102030405060708090a0b0c0d0e0f" : wrong[i];
+        char name[] = "secret";
+        struct credential item = {.name = name, .secret = secret_new(text, strlen(text))};
+        struct form_fill fill = {.credentials = &(struct credentials){&item, 1},
+                                 .descriptor = last ? NULL : &descriptor};
+        struct form form;
+        struct http_request request;
+        struct errbuf err;
+        json_t *frozen = json_of("{'v':1,'method':'POST','url':['http://h.example'],'headers':[['Authorization',['x ',"
+                                 "{'hole':'jwt'}]]],'body':['{}']}");
+        assert_true(form_parse(frozen, &form, &err));
+        assert_false(form_fill(&form, &fill, &request, &err));
+        assert_has(err.text, last ? "no hole \"jwt\"" : "<key id>:<secret>");
+        form_fini(&form);
+        json_decref(frozen);
+        secret_free(&item.secret);
+    }
 }
 
 static void test_bad_signing_secrets(void **state)
@@ -389,6 +444,8 @@ int main(void)
         cmocka_unit_test(test_form_body),
         cmocka_unit_test(test_text_body_and_basic),
         cmocka_unit_test(test_webhook_signature),
+        cmocka_unit_test(test_jwt),
+        cmocka_unit_test(test_jwt_keys),
         cmocka_unit_test(test_bad_signing_secrets),
         cmocka_unit_test(test_what_an_item_cannot_do),
         cmocka_unit_test(test_holes_misused),

@@ -74,7 +74,7 @@ struct delivery_input {
     char token[DOUBT_TOKEN_MAX + 1]; /* R: its token; W: the token drawn for this claim */
     enum delivery_reason reason;     /* R: why it is unknown or refused; RS_NONE: the event's own word */
     const char *ext_id;              /* committed, found, confirm: the platform's id; NULL or "" where it gives none */
-    bool two_found;                  /* E: the search found more than one */
+    bool two_found;                  /* E: the search found more than one; R committed: the answer betrays another */
     int64_t until_ms;                /* R wait, not_committed: not before this moment */
     int64_t searched_from_ms;        /* E: server's time before the first page was asked for */
     int64_t no_absence_before_ms;    /* E: from the epoch */

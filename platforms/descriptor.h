@@ -113,6 +113,7 @@ struct descriptor_rule {
     bool before_effect;             /* raised before anything was done: certain even for a delivery in doubt */
     const char *if_part;            /* -> true */
     const char *id_part, *url_part; /* -> string, number or null */
+    const char *duplicate_part;     /* -> name of another post of the same delivery that this answer betrays, or null */
 };
 
 /* A harmless request before another one; what `keep` makes of its answer is seen later as .prepared.<name>. */

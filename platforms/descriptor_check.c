@@ -120,6 +120,14 @@ static bool check_settings(struct shape_reader *reader, const struct descriptor 
     return true;
 }
 
+/* Text that stands in a JSON string as it is. */
+static bool is_plain_json(const char *text)
+{
+    for (; *text; text++)
+        if (*text < ' ' || *text > '~' || *text == '"' || *text == '\\') return false;
+    return true;
+}
+
 static bool check_auth(struct shape_reader *reader, const struct descriptor *d)
 {
     bool session = d->auth == AUTH_SESSION, jwt = d->auth == AUTH_JWT;
@@ -155,8 +163,8 @@ static bool check_key(struct shape_reader *reader, const struct descriptor *d)
     REQUIRE(!needs || d->has_key, "$.key", "missing: tier %s sends a key; write its format and window", tier);
     REQUIRE((d->tier == TIER_PING) == (d->repeats == REPEATS_HARMLESS), "$.repeats",
             "tier ping, and no other, has harmless repeats");
-    REQUIRE(!d->stores_failures || d->tier == TIER_KEY, "$.stores_failures",
-            "only a platform of tier key stores failures under a key");
+    REQUIRE(!d->stores_failures || d->tier == TIER_KEY || d->key_window_setting, "$.stores_failures",
+            "only a platform of tier key, or with a key.window_setting, stores failures under a key");
     if (!d->has_key) return true;
     REQUIRE(d->tier != TIER_KEY || d->key_window_s > 0, "$.key.window_s",
             "must be above 0 in tier key; a platform that forgets keys at once is of tier read or blind");
@@ -182,6 +190,7 @@ static bool check_rule(struct shape_reader *reader, const struct descriptor *d, 
         !success || !d->gives_id || rule->id_part, path,
         "committed needs id, or write.gives_id must be false: without an id a delivery cannot be told from another");
     REQUIRE(d->gives_id || !rule->id_part, path, "has an id although write.gives_id is false");
+    REQUIRE(!rule->duplicate_part || success, path, "duplicate belongs to outcome committed");
     REQUIRE(!rule->before_effect || rule->outcome == OUTCOME_REFUSED, path, "before_effect belongs to outcome refused");
     REQUIRE(rule->outcome != OUTCOME_SESSION_EXPIRED || d->auth == AUTH_SESSION, path,
             "session_expired belongs to auth kind session");

@@ -171,6 +171,7 @@ static const struct shape_member rule_members[] = {
     TEXT("reason", descriptor_rule, reason, false, NULL),
     PROGRAM("id", descriptor_rule, id_part, false, HALF_WRITE, NULL),
     PROGRAM("url", descriptor_rule, url_part, false, HALF_WRITE, NULL),
+    PROGRAM("duplicate", descriptor_rule, duplicate_part, false, HALF_WRITE, NULL),
     BOOLEAN("before_effect", descriptor_rule, before_effect, false),
 };
 static const struct shape rule = SHAPE(descriptor_rule, rule_members);

@@ -51,6 +51,9 @@ static bool take_entry(const json_t *json, struct lookup *out)
     memcpy(out->id, head.id, sizeof head.id);
     const char *url = json_string_value(json_object_get(json, "url"));
     if (url != NULL && strlen(url) < sizeof out->url) memcpy(out->url, url, strlen(url) + 1);
+    char digits[24];
+    const char *other = entry_text(json_object_get(json, "duplicate"), digits);
+    if (other != NULL && strlen(other) < sizeof out->duplicate) memcpy(out->duplicate, other, strlen(other) + 1);
     out->kind = LOOKUP_FOUND;
     return true;
 }

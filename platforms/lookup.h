@@ -36,8 +36,9 @@ enum lookup_kind {
 
 struct lookup {
     enum lookup_kind kind;
-    char id[DELIVERY_EXT_ID_MAX + 1]; /* of a found one; "" */
-    char url[LOOKUP_URL_BYTES];       /* "" where there is none, or it is longer */
+    char id[DELIVERY_EXT_ID_MAX + 1];        /* of a found one; "" */
+    char url[LOOKUP_URL_BYTES];              /* "" where there is none, or it is longer */
+    char duplicate[DELIVERY_EXT_ID_MAX + 1]; /* of a found one: the id of another post of the same delivery; "" */
     int64_t wait_ms;
     struct errbuf detail; /* why it is unseen */
 };
@@ -46,8 +47,9 @@ struct lookup {
 bool lookup_given(const struct channel *channel, enum lookup_by by);
 
 /*
- * The request. input: channel_input() with ext_id or key, and `prepared` where the channel has reads.prepare steps
- * (search_prepared()). False: the descriptor cannot do it, or a program of it does not work; err says which.
+ * The request. input: channel_input() with ext_id or key, `marks` where they are known, and `prepared` where the
+ * channel has reads.prepare steps (search_prepared()). False: the descriptor cannot do it, or a program of it does not
+ * work; err says which.
  */
 MUSTCHECK bool lookup_request(struct channel *channel, enum lookup_by by, const json_t *input, struct form *form,
                               struct errbuf *err);

@@ -159,12 +159,15 @@ static void read_url(const json_t *value, char out[VERDICT_URL_BYTES])
 /* Takes id and url as a rule finds them; true if there is a usable id. */
 static bool take_id(struct view *v, const struct descriptor_rule *rule)
 {
-    json_t *id = NULL, *url = NULL;
+    json_t *id = NULL, *url = NULL, *other = NULL;
     v->out->url[0] = '\0';
+    v->out->duplicate[0] = '\0';
     bool found = rule->id_part && run(v, rule->id_part, &id) && read_id(id, v->out->ext_id);
     if (rule->url_part && run(v, rule->url_part, &url)) read_url(url, v->out->url);
+    if (found && rule->duplicate_part && run(v, rule->duplicate_part, &other)) (void)read_id(other, v->out->duplicate);
     json_decref(id);
     json_decref(url);
+    json_decref(other);
     return found;
 }
 

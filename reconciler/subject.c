@@ -49,7 +49,9 @@ static struct channel_facts facts_of(const struct subject *subject)
 json_t *subject_input(const struct subject *subject, const struct channel *channel)
 {
     const struct channel_facts facts = facts_of(subject);
-    return channel_input(channel, &facts);
+    json_t *input = channel_input(channel, &facts);
+    if (subject->marks != NULL) json_object_set(input, "marks", subject->marks);
+    return input;
 }
 
 /* What programs see of a delivery whose content is known; NULL where its text cannot be made. */
@@ -109,7 +111,7 @@ static void put_in_table(struct subject *subject, struct channel *channel, const
         .commit_by_ms = row->commit_by_ms,
     };
     subject->in_table = mark_index_add(table, &wanted, &subject->slot, why);
-    json_decref(marks);
+    subject->marks = marks;
 }
 
 /* ---- routes ---- */
@@ -149,6 +151,7 @@ void subject_fini(struct subject *subject)
     free(subject->ext_id);
     free(subject->url);
     free(subject->duplicate_id);
+    json_decref(subject->marks);
     memset(subject, 0, sizeof *subject);
 }
 
@@ -180,6 +183,7 @@ void subject_take_lookup(struct subject *subject, const struct channel *channel,
     subject->event = EV_FOUND;
     subject->ext_id = copy_or_null(lookup->id[0] != '\0' ? lookup->id : subject->row.ext_id);
     subject->url = copy_or_null(lookup->url);
+    subject->duplicate_id = copy_or_null(lookup->duplicate);
 }
 
 void subject_take_listing(struct subject *subject, const struct search *search)

@@ -42,6 +42,7 @@ struct subject {
     size_t slot;
     enum delivery_event event; /* what is known so far; EV_UNSEEN: nothing */
     const char *how;           /* by what: a literal */
+    json_t *marks;             /* what it can be recognised by; NULL: not known */
     char *ext_id, *url, *duplicate_id;
 };
 

@@ -97,6 +97,7 @@ static void fill_report(struct worker *w, struct slot *slot)
     in->attempt = slot->claim.attempt;
     snprintf(in->token, sizeof in->token, "%s", slot->token);
     in->ext_id = o->ext_id;
+    in->two_found = o->duplicate[0] != '\0';
     in->jitter = random_below(UINT32_MAX);
     int64_t wait_ms = o->wait_ms;
     if (wait_ms == 0 && o->kind == EV_WAIT)
@@ -108,6 +109,15 @@ static void done(struct worker *w, struct slot *slot, enum delivery_state state)
 {
     tally_note(&w->tally, slot->delivery, state);
     slot_release(w, slot);
+}
+
+/* Beside the post that is kept: this one, where another id is kept already, or the one that the answer betrays. */
+static const char *other_post(const struct slot *slot)
+{
+    const struct outcome *o = &slot->outcome;
+    const char *kept = slot->row.core.ext_id;
+    bool second = kept[0] != '\0' && strcmp(kept, o->ext_id) != 0;
+    return second || o->duplicate[0] == '\0' ? o->ext_id : o->duplicate;
 }
 
 static void fill_decide(struct slot *slot)
@@ -122,7 +132,7 @@ static void fill_decide(struct slot *slot)
     q->lease_token = slot->token;
     q->ext_id = o->ext_id[0] != '\0' ? o->ext_id : NULL;
     q->url = o->url[0] != '\0' ? o->url : NULL;
-    q->duplicate_id = slot->decision.duplicate ? o->ext_id : NULL;
+    q->duplicate_id = slot->decision.duplicate ? other_post(slot) : NULL;
     q->status = o->status;
     q->detail = o->detail;
     q->detail_len = strlen(o->detail);
@@ -167,7 +177,8 @@ static void log_settled(const struct slot *slot)
     const struct outcome *o = &slot->outcome;
     if (d->duplicate)
         log_event(LOG_LEVEL_ERROR, "delivery.duplicate", LOG_S("delivery", slot->delivery),
-                  LOG_S("kept", slot->row.core.ext_id), LOG_S("other", o->ext_id));
+                  LOG_S("kept", slot->row.core.ext_id[0] != '\0' ? slot->row.core.ext_id : o->ext_id),
+                  LOG_S("other", other_post(slot)));
     if (d->alert)
         log_event(LOG_LEVEL_ERROR, "delivery.alert", LOG_S("delivery", slot->delivery),
                   LOG_S("why", "it was rejected and exists"));

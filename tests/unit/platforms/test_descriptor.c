@@ -114,6 +114,7 @@ static const struct {
     {"mastodon", "repeats", "'harmless'", "$.repeats: tier ping, and no other, has harmless repeats"},
     {"indexnow", "repeats", "'harmful'", "$.repeats: tier ping, and no other, has harmless repeats"},
     {"forem", "stores_failures", "true", "$.stores_failures: only a platform of tier key"},
+    {"webhook", "stores_failures", "true", NULL},
     {"bluesky", "reads.by_key", NULL, NULL},
     /* who it is */
     {"forem", "auth.name", NULL, "$.auth.name: kind header needs the header's name"},
@@ -124,13 +125,13 @@ static const struct {
     {"mastodon", "auth.token", "'1'", "$.auth.token: kind session needs a program"},
     {"mastodon", "auth.values", "['a']", "$.auth.values: only kind session has values"},
     {"mastodon", "auth.kind", "'path'", "$.write.request.url: auth kind path: the address must hold a secret"},
-    {"indexnow", "write.request.body.json", "'{}'",
     {"mastodon", "auth.audience", "'/a/'", "$.auth.audience: kind jwt needs the audience of its tokens, other kinds"},
     {"mastodon", "auth", "{'kind': 'jwt', 'lifetime_s': 60}", "$.auth.audience: kind jwt needs the audience"},
     {"mastodon", "auth", "{'kind': 'jwt', 'audience': '/a/'}", "$.auth.lifetime_s: kind jwt needs the lifetime"},
     {"mastodon", "auth", "{'kind': 'jwt', 'audience': 'a\\\\b', 'lifetime_s': 60}",
      "$.auth.audience: must be printable"},
     {"mastodon", "auth", "{'kind': 'jwt', 'audience': '/a/', 'lifetime_s': 60}", NULL},
+    {"indexnow", "write.request.body.json", "'{}'",
      "$.write.request.body: auth kind body: the body must hold a secret"},
     {"mastodon", "accept[2].outcome", "'session_expired'", "$.accept[2]: session_expired belongs to auth kind session"},
     /* answers */
@@ -138,6 +139,7 @@ static const struct {
     {"mastodon", "accept[0].id", NULL, "$.accept[0]: committed needs id, or write.gives_id must be false"},
     {"indexnow", "accept[0].id", "'1'", "$.accept[0]: has an id although write.gives_id is false"},
     {"mastodon", "accept[0].before_effect", "true", "$.accept[0]: before_effect belongs to outcome refused"},
+    {"mastodon", "accept[1].duplicate", "'1'", "$.accept[1]: duplicate belongs to outcome committed"},
     {"mastodon", "accept[0].reason", "'whim'", "$.accept[0]: its reason is not in the table"},
     {"mastodon", "accept[1]", "{'outcome': 'unknown'}", "$.accept[1]: needs status or if"},
     /* requests, limits, settings, times */

@@ -402,7 +402,7 @@ static void test_edges(void **state)
     struct session session;
     session_init(&session);
     session.values[session.count++] = (struct session_value){"token", secret_new("a\r\nb", 4)};
-    struct form_fill fill = {&none, &session, 0};
+    struct form_fill fill = {&none, &session, 0, NULL};
     json_t *frozen = json_of(
         "{'v':1,'method':'POST','url':['http://h.example'],'headers':[['a',[{'hole':'session.token'}]]],'body':[]}");
     assert_true(form_parse(frozen, &form, &err));

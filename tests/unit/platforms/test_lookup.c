@@ -76,6 +76,33 @@ static void test_answers(void **state)
     kit_close(&kit);
 }
 
+/* An entry may name another post of the same delivery. */
+static void test_duplicate(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *duplicate;
+    } answers[] = {{"[{'id': '7'}]", ""},
+                   {"[{'id': '7', 'duplicate': null}]", ""},
+                   {"[{'id': '7', 'duplicate': '8'}]", "8"},
+                   {"[{'id': '7', 'duplicate': 9007199254740993}]", "9007199254740993"}};
+    struct kit kit;
+    kit_open(&kit, parse(reads), NULL);
+    json_t *input = json_object();
+    for (size_t i = 0; i < COUNT(answers); i++) {
+        struct answer answer;
+        struct transfer_facts facts;
+        struct lookup out;
+        answer_of(&answer, &facts, 200, NULL, answers[i].body);
+        lookup_take_answer(kit.channel, LOOKUP_BY_KEY, input, &facts, &answer, FROM, &out);
+        assert_int_equal(out.kind, LOOKUP_FOUND);
+        assert_string_equal(out.duplicate, answers[i].duplicate);
+        answer_fini(&answer);
+    }
+    json_decref(input);
+    kit_close(&kit);
+}
+
 /* A transfer that broke off after the whole body is no answer. */
 static void test_incomplete(void **state)
 {
@@ -142,10 +169,8 @@ static void test_not_given(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_incomplete),
-        cmocka_unit_test(test_requests),
-        cmocka_unit_test(test_not_given),
+        cmocka_unit_test(test_answers),  cmocka_unit_test(test_duplicate), cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_requests), cmocka_unit_test(test_not_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

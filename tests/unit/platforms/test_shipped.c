@@ -95,6 +95,7 @@ static json_t *decide(struct suite *suite, const json_t *input)
         json_t *out = json_pack("{s:s}", "outcome", descriptor_outcome_name(rule->outcome));
         set_text(out, "id", suite, rule->id_part, input);
         set_text(out, "url", suite, rule->url_part, input);
+        set_text(out, "duplicate", suite, rule->duplicate_part, input);
         return out;
     }
     return json_pack("{s:s}", "outcome", "default");
@@ -104,7 +105,11 @@ static const struct descriptor_request *request_at(const struct descriptor *d, c
 {
     if (strcmp(path, "write.request") == 0) return &d->write;
     if (strcmp(path, "auth.login") == 0) return &d->login;
-    if (strcmp(path, "reads.prepare[0].request") == 0) return &d->read_prepare[0].request;
+    for (size_t i = 0; i < d->read_prepare_count; i++) {
+        char step[64];
+        snprintf(step, sizeof(step), "reads.prepare[%zu].request", i);
+        if (strcmp(path, step) == 0) return &d->read_prepare[i].request;
+    }
     if (strcmp(path, "reads.by_id.request") == 0) return &d->by_id.request;
     if (strcmp(path, "reads.by_key.request") == 0) return &d->by_key.request;
     if (strcmp(path, "reads.listing.request") == 0) return &d->listing.request;

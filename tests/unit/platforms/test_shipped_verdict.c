@@ -23,6 +23,8 @@ static void check_outcome(const struct outcome *out, const json_t *expect, const
     if (expired && !out->session_expired) fail_msg("%s: the session is not seen to be over", name);
     if (id) assert_string_equal(out->ext_id, id);
     if (url) assert_string_equal(out->url, url);
+    const char *duplicate = json_string_value(json_object_get(expect, "duplicate"));
+    assert_string_equal(out->duplicate, duplicate ? duplicate : "");
 }
 
 /* What a case says of the verdict itself, beyond its rule: {event, reason, wait_ms, before_effect}, all optional. */

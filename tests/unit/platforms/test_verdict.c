@@ -153,6 +153,17 @@ static void the_rules(void **state)
 }
 
 /* Success statuses for something that was refused, and the like. */
+/* A success may betray another post of the same delivery. */
+static void a_second_post(void **state)
+{
+    (void)state;
+    const char *head = "HTTP/1.1 200 OK\nContent-Type: application/json";
+    assert_string_equal(judge_answer(with_id, head, "{\"id\":\"7\",\"other\":\"6\"}").duplicate, "6");
+    assert_string_equal(judge_answer(with_id, head, "{\"id\":\"7\",\"other\":null}").duplicate, "");
+    assert_string_equal(judge_answer(with_id, head, "{\"id\":\"7\",\"other\":{}}").duplicate, "");
+    assert_string_equal(judge_answer(with_id, head, "{\"other\":\"6\"}").duplicate, "");
+}
+
 static void what_is_no_success(void **state)
 {
     (void)state;
@@ -407,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table),
         cmocka_unit_test(the_rules),
+        cmocka_unit_test(a_second_post),
         cmocka_unit_test(what_is_no_success),
         cmocka_unit_test(a_platform_without_ids),
         cmocka_unit_test(the_transfer_before_the_status),

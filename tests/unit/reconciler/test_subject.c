@@ -127,6 +127,30 @@ static void a_look_up_says_what_it_says(void **state)
     kit_close(&kit);
 }
 
+/* The programs of a look-up see what the delivery can be recognised by, and may find a second post of it. */
+static void a_look_up_by_marks(void **state)
+{
+    (void)state;
+    struct kit kit;
+    struct subject subject;
+    struct errbuf why;
+    struct reads_delivery read = row_of(item);
+    kit_open(&kit, parse("{" BY_KEY "," LISTING "}"), NULL);
+    struct mark_index *table = mark_index_new(false);
+    subject_init(&subject, "t/a/it-1", &read, kit.channel, table, &why);
+    json_t *input = subject_input(&subject, kit.channel);
+    const json_t *keys = json_object_get(json_object_get(input, "marks"), "keys");
+    assert_string_equal("ours", json_string_value(json_array_get(keys, 0)));
+    json_decref(input);
+    struct lookup answer = {.kind = LOOKUP_FOUND, .id = "7", .duplicate = "8"};
+    subject_take_lookup(&subject, kit.channel, true, &answer);
+    assert_string_equal("8", subject_evidence(&subject, 99).duplicate_id);
+    subject_fini(&subject);
+    mark_index_free(&table);
+    kit_close(&kit);
+    free(read.content.bytes);
+}
+
 /* One page, and what a delivery with this key and content is then. */
 static enum delivery_event listed(const char *content, const char *ext_id, bool known_id, const char *page)
 {
@@ -182,6 +206,7 @@ int main(void)
         cmocka_unit_test(attempts_that_the_row_does_not_know_are_older),
         cmocka_unit_test(the_strongest_evidence_is_asked_for_first),
         cmocka_unit_test(a_look_up_says_what_it_says),
+        cmocka_unit_test(a_look_up_by_marks),
         cmocka_unit_test(a_listing_says_what_it_can),
     };
     return cmocka_run_group_tests_name("reconciler_subject", tests, NULL, NULL);

@@ -10,15 +10,18 @@
 #include "platforms/transfer.h"
 #include "platforms/verdict.h"
 
-static void check_outcome(const struct outcome *out, const json_t *expect, const char *name)
+static void check_outcome(const struct outcome *out, const json_t *test, const char *name)
 {
+    const json_t *expect = json_object_get(test, "expect");
     const char *expected = json_string_value(json_object_get(expect, "outcome"));
     const char *id = json_string_value(json_object_get(expect, "id"));
     const char *url = json_string_value(json_object_get(expect, "url"));
     bool expired = strcmp(expected, "session_expired") == 0;
-    if (strcmp(expected, "default") == 0)
+    /* A case that names the event is looked at below: a rule for successes can meet one without an id. */
+    bool named = json_object_get(json_object_get(test, "verdict"), "event") != NULL;
+    if (!named && strcmp(expected, "default") == 0)
         assert_int_not_equal(out->kind, EV_COMMITTED);
-    else if (strcmp(delivery_event_name(out->kind), expired ? "credential" : expected) != 0)
+    else if (!named && strcmp(delivery_event_name(out->kind), expired ? "credential" : expected) != 0)
         fail_msg("%s: is %s, is to be %s", name, delivery_event_name(out->kind), expected);
     if (expired && !out->session_expired) fail_msg("%s: the session is not seen to be over", name);
     if (id) assert_string_equal(out->ext_id, id);
@@ -53,7 +56,9 @@ static void test_fixtures(void **state)
     assert_true(json_array_size(cases) > 0);
     for (size_t i = 0; i < json_array_size(cases); i++) {
         const json_t *test = json_array_get(cases, i);
-        const json_t *input = json_object_get(test, "input");
+        const struct channel_facts known = {.item = json_object_get(test, "item")};
+        json_t *input = channel_input(channel, &known);
+        json_object_update(input, json_object_get(test, "input"));
         struct verdict_context context = {.input = input, .replay = json_is_true(json_object_get(input, "replay"))};
         struct transfer_facts facts = {.reached = true, .complete = true};
         struct answer answer;
@@ -61,12 +66,13 @@ static void test_fixtures(void **state)
         shipped_answer(&answer, json_object_get(test, "answer"));
         facts.status = answer.status;
         verdict(channel, &facts, &answer, &context, &out);
-        check_outcome(&out, json_object_get(test, "expect"), json_string_value(json_object_get(test, "name")));
+        check_outcome(&out, test, json_string_value(json_object_get(test, "name")));
         check_verdict(&out, json_object_get(test, "verdict"), json_string_value(json_object_get(test, "name")));
         facts.complete = false;
         verdict(channel, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, EV_UNKNOWN);
         answer_fini(&answer);
+        json_decref(input);
     }
     json_decref(cases);
     test_channels_close(&channels);

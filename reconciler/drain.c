@@ -144,6 +144,8 @@ int drain_run(struct process *p, const struct drain_options *options)
     struct reconciler *r = &p->reconciler;
     struct drain d = {.process = p, .options = options, .started_boot_ms = clock_boottime_ms()};
     int code = 1;
+    /* It says itself what happens; the log is for what goes wrong, unless somebody looks for more. */
+    if (p->config->log_level == LOG_LEVEL_INFO) log_configure(LOG_LEVEL_WARN, (enum log_format)p->config->log_format);
     drain_list_init(&d.list, options->json);
     d.redis_boot_ms = d.started_boot_ms;
     if (!check_channels(r, options)) goto out;

@@ -4,7 +4,15 @@
  *
  * It says what there is and what can be done about it, walks the accounts as `run` does, says of every delivery what it
  * was, what was found and what it is now, and ends. Walk leases keep it and every other reconciler out of each other's
- * way, so it may be run twice, and beside `run`.
+ * way, so it may be run twice, and beside `run`. It writes to standard output only; with --json one object a line:
+ *
+ *   {"line": "plan", "uncertain", "channels": {name: n}, "not_configured": {name: n}, "now", "later",
+ * "later_within_ms"}
+ *   {"line": "delivery", "delivery", "before": {"state", "reason"}, "evidence": {"event", "by", "ext_id", "url",
+ *    "duplicate"} or null where somebody else settled it, "after": {"state", "reason", "due_ms"}}
+ *   {"line": "wait", "channel", "uncertain", "wait_ms", "result", "why"}     with --wait: looked at again after wait_ms
+ *   {"line": "busy", "channel"}                                              another reconciler did not let go of it
+ *   {"line": "summary", "deliveries", "after": {state: n}, "not_configured", "timed_out", "exit"}
  */
 #ifndef LANDFALL_RECONCILER_DRAIN_H
 #define LANDFALL_RECONCILER_DRAIN_H

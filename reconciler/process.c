@@ -127,7 +127,7 @@ void reconciler_stop(struct reconciler *r, int exit_code)
     if (exit_code != 0 && r->exit_code == 0) r->exit_code = exit_code;
     if (r->stopping) return;
     r->stopping = true;
-    log_event(LOG_LEVEL_INFO, "reconciler.stopping", LOG_I("exit", exit_code));
+    if (!r->draining) log_event(LOG_LEVEL_INFO, "reconciler.stopping", LOG_I("exit", exit_code));
 }
 
 static bool is_walking(const struct reconciler *r)

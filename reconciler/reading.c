@@ -77,6 +77,18 @@ static void finish(struct reconciler *r, struct walk *w)
 
 /* ---- waits ---- */
 
+/* What the platform says to one request holds for the whole fleet. */
+static void block_channel(struct walk *w, int64_t until_ms)
+{
+    if (w->note_due) return;
+    memset(&w->note, 0, sizeof w->note);
+    w->note.base.channel = w->lane->channel->name;
+    w->note.op = CHANNEL_BLOCK;
+    w->note.text = "rate limit";
+    w->note.until_ms = until_ms;
+    w->note_due = true;
+}
+
 /* The platform brought nothing; wait_ms is what it asked for, 0 if nothing. */
 static void wait_for_platform(const struct reconciler *r, struct walk *w, int64_t wait_ms)
 {
@@ -84,14 +96,7 @@ static void wait_for_platform(const struct reconciler *r, struct walk *w, int64_
     w->tries++;
     if (!asked) wait_ms = backoff_ms(w->tries, READING_BACKOFF_MS, READING_BACKOFF_CAP_MS, random_below(UINT32_MAX));
     const int64_t until_ms = reconciler_now_ms(r) + wait_ms;
-    if (asked && !w->note_due) {
-        memset(&w->note, 0, sizeof w->note);
-        w->note.base.channel = w->lane->channel->name;
-        w->note.op = CHANNEL_BLOCK;
-        w->note.text = "rate limit";
-        w->note.until_ms = until_ms;
-        w->note_due = true;
-    }
+    if (asked) block_channel(w, until_ms);
     if (wait_ms > WALK_PATIENCE_MS) {
         w->outlook.not_before_ms = until_ms;
         reading_give_up(w, SEARCH_GIVEN_UP, "wait", "the platform asks to wait");
@@ -254,6 +259,7 @@ static void take_login(struct reconciler *r, struct walk *w, const struct transf
     }
     w->out_of_reach = true;
     w->outlook.not_before_ms = reconciler_now_ms(r) + w->lane->session.not_before_boot_ms - now;
+    if (wait_ms > 0) block_channel(w, w->outlook.not_before_ms);
     reading_give_up(w, SEARCH_GIVEN_UP, "login_failed", err.text);
 }
 

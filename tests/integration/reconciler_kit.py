@@ -128,7 +128,7 @@ class Scene(Fleet):
     def wait_channel(self, name, field, value=None, timeout_s=20):
         """Waits for a field of the channel's hash, and for a value where one is given."""
         key = self.ledger.key("channel", name)
-        return wait_for(lambda: (found := self.db.hget(key, field)) is not None and value in (None, found), timeout_s,
+        return wait_for(lambda: (found := self.db.hget(key, field)) and value in (None, found) and found, timeout_s,
                         what=lambda: f"{name} {field}; it is {self.db.hgetall(key)}\n{self.output()}")
 
     def saw(self, platform, what):

@@ -174,9 +174,11 @@ def test_a_platform_that_asks_to_wait_is_left_alone():
     with Scene(["forem"]) as scene:
         delivery = scene.uncertain(channel("forem"), "it-1")
         scene.sim.fault("rate_limited", "forem", on={"kind": "list"}, wait_s=3)
+        started = scene.ledger.now()
         with scene.running():
             scene.wait_reason(delivery, "approved", "absent")
         blocked = int(scene.db.hget(scene.ledger.key("channel", channel("forem")), "blocked_until"))
+        assert blocked >= started + 2500
         assert int(scene.row(delivery)["since"]) >= blocked - 100
 
 
@@ -299,6 +301,17 @@ def test_a_login_that_has_no_answer_ends_the_walk_and_is_not_repeated_at_once():
         # An upsert may be sent again; a refused login alone would not have proven that it is not there.
         assert scene.ledger.state(delivery)[1] in ("no_answer", "replay")
         assert "in_doubt" in scene.row(delivery)
+
+
+def test_a_login_quota_holds_for_the_whole_fleet():
+    with session_scene() as scene:
+        scene.uncertain(channel("bluesky"), "it-1", key="3mqcsmrp2nc2a", commit_cap=60000)
+        scene.sim.fault("rate_limited", "bluesky", on={"kind": "login"}, times=-1, wait_s=30)
+        with scene.running() as reconciler:
+            reconciler.wait_output("result=login_failed")
+            until = int(scene.wait_channel(channel("bluesky"), "blocked_until"))
+        assert until > scene.ledger.now() + 20000
+        assert scene.ledger.due("walk:" + channel("bluesky")) >= until
 
 
 def test_a_password_that_is_refused_pauses_the_channel():

@@ -100,3 +100,16 @@ def test_it_ends_in_order_in_the_middle_of_a_page():
         assert scene.state(delivery) == "uncertain"
         assert scene.db.get(scene.ledger.key("walk", channel("forem"))) is None
         assert scene.ledger.due("walk:" + channel("forem")) <= scene.ledger.now()
+
+
+def test_a_lease_that_somebody_else_has_meanwhile_is_left_to_them():
+    with Scene(["forem"]) as scene:
+        scene.uncertain(channel("forem"), "it-1")
+        key = scene.ledger.key("walk", channel("forem"))
+        scene.sim.fault("hold", "forem", on={"kind": "list"}, commit=False)
+        with scene.running() as reconciler:
+            scene.sim.wait("holding")
+            scene.db.set(key, "somebody-else", px=60000)
+            scene.sim.release()
+            reconciler.wait_output("walk.ended")
+        assert scene.db.get(key) == "somebody-else"

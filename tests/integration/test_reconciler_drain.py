@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """landfall-reconciler drain: what it says, what it does, and how it ends; and what the program takes."""
 import signal
+import urllib.request
 
 import pytest
 
-from lib.procs import wait_for
+from lib.procs import free_port, wait_for
 from reconciler_kit import Scene, channel
 
 FOREM = channel("forem")
@@ -201,8 +202,23 @@ def test_a_redis_of_another_environment_is_refused():
 
 
 def test_it_shows_itself():
-    with Scene(["forem"], config={"metrics": {"listen": "127.0.0.1:0"}}) as scene:
+    port = free_port()
+    with Scene(["forem"], config={"metrics": {"listen": f"127.0.0.1:{port}"}}) as scene:
+        delivery = scene.uncertain(FOREM, "it-1")
+        scene.plant("forem", "it-1")
         with scene.running():
             beats = wait_for(lambda: scene.db.keys(scene.ledger.key("worker", "*")), 10, "the heartbeat")
-            assert "role=reconciler" in scene.db.get(beats[0])
+            assert scene.db.get(beats[0]).startswith("role=reconciler host=")
             assert 0 < scene.db.pttl(beats[0]) <= 30000
+            scene.wait_state(delivery, "published")
+            metrics = wait_for(lambda: (text := read(port, "/metrics")) and "landfall_walks_total" in text and text, 10, "the metrics")
+            assert f'landfall_walks_total{{channel="{FOREM}",result="complete"}} 1' in metrics
+            assert f'landfall_outcomes_total{{channel="{FOREM}",outcome="published",source="read_back"}} 1' in metrics
+            assert f'landfall_pages_total{{channel="{FOREM}"}} ' in metrics
+            assert "landfall_redis_up 1" in metrics
+            assert read(port, "/live") and read(port, "/ready")
+
+
+def read(port, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        return answer.read().decode()

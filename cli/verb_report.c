@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the stream of outcomes and keeps the newest of each delivery; memory is bounded by the stream's length. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/batches.h"
+#include "cli/notes.h"
 #include "cli/out.h"
+#include "cli/report.h"
 #include "ledger/feed.h"
+#include "runtime/die.h"
 
 #define PAGE         500
 #define DAY_MS       INT64_C(86400000)
 #define CURSOR_BYTES 48
 
-struct report {
-    struct cli *cli;
-    int64_t since_ms;
-    json_t *outcomes; /* delivery -> the entry's fields; in the order of the newest outcomes */
-    json_t *counts;   /* "channel state source" -> n */
-    int64_t of_state[DS_COUNT];
-};
+typedef void take_entry(struct report *report, const struct feed_entry *entry);
+
+/* ---- reading */
 
 static json_t *field(const struct feed_entry *entry, const char *name)
 {
@@ -32,7 +32,7 @@ static bool of_channel(const char *delivery, const char *channel)
     return !channel || (strncmp(delivery, channel, len) == 0 && delivery[len] == '/');
 }
 
-static void take(struct report *report, const struct feed_entry *entry)
+static void take_outcome(struct report *report, const struct feed_entry *entry)
 {
     static const char *const texts[] = {"state", "reason", "source", "ext_id", "url", "attempt"};
     json_t *delivery = field(entry, "delivery");
@@ -49,24 +49,51 @@ static void take(struct report *report, const struct feed_entry *entry)
     json_decref(delivery);
 }
 
-static bool read_all(struct report *report)
+static void take_refused(struct report *report, const struct feed_entry *entry)
+{
+    (void)entry;
+    report->refused_input++;
+}
+
+/* All entries of a stream from since_ms on; *count: how many. */
+static bool read_stream(struct report *report, enum names_kind stream, take_entry *take, int64_t *count)
 {
     struct cli *cli = report->cli;
     char after[CURSOR_BYTES];
-    size_t count = PAGE;
+    size_t part = PAGE;
+    *count = 0;
     snprintf(after, sizeof(after), "%" PRId64 "-%" PRIu64, report->since_ms > 0 ? report->since_ms - 1 : 0, UINT64_MAX);
-    while (count == PAGE) {
+    while (part == PAGE) {
         struct feed_batch page;
-        if (!reads_stream(&cli->ledger, cli->link, NAMES_OUTCOMES, after, PAGE, &page, cli_limit_ms(cli), &cli->err))
+        if (!reads_stream(&cli->ledger, cli->link, stream, after, PAGE, &page, cli_limit_ms(cli), &cli->err))
             return false;
-        count = page.count;
-        for (size_t i = 0; i < count; i++)
+        part = page.count;
+        *count += (int64_t)part;
+        for (size_t i = 0; i < part; i++)
             take(report, &page.entries[i]);
-        if (count > 0) snprintf(after, sizeof(after), "%s", page.entries[count - 1].id);
+        if (part > 0) snprintf(after, sizeof(after), "%s", page.entries[part - 1].id);
         feed_batch_fini(&page);
     }
     return true;
 }
+
+/* The stream is cut at its length, so where it is full and begins inside the span, the span's beginning is missing. So
+ * it is where Redis was set back. */
+static bool look_back(struct report *report, int64_t read)
+{
+    struct cli *cli = report->cli;
+    struct feed_batch first;
+    const int64_t rewound_ms = cli->overview.epoch.rewound_at_ms;
+    if (!reads_stream(&cli->ledger, cli->link, NAMES_OUTCOMES, "0", 1, &first, cli_limit_ms(cli), &cli->err))
+        return false;
+    bool full = read >= cli->config->retention_outcomes_entries;
+    if (full && first.count > 0 && first.entries[0].ms > report->since_ms) report->kept_from_ms = first.entries[0].ms;
+    if (rewound_ms > report->since_ms && rewound_ms > report->kept_from_ms) report->kept_from_ms = rewound_ms;
+    feed_batch_fini(&first);
+    return true;
+}
+
+/* ---- counting */
 
 static const char *text_of(const json_t *one, const char *name)
 {
@@ -74,106 +101,132 @@ static const char *text_of(const json_t *one, const char *name)
     return text ? text : "-";
 }
 
-static void count(struct report *report)
+static struct report_channel *find_channel(struct report *report, const char *name)
+{
+    for (size_t i = 0; i < report->channel_count; i++)
+        if (strcmp(report->channels[i].name, name) == 0) return &report->channels[i];
+    report->channels = xrealloc_array(report->channels, report->channel_count + 1, sizeof(*report->channels));
+    struct report_channel *channel = &report->channels[report->channel_count++];
+    memset(channel, 0, sizeof(*channel));
+    snprintf(channel->name, sizeof(channel->name), "%s", name);
+    return channel;
+}
+
+static void count_outcomes(struct report *report)
 {
     const char *name;
     json_t *one;
     json_object_foreach(report->outcomes, name, one)
     {
-        char key[IDENTITY_NAME_BYTES + 64];
+        char channel[IDENTITY_CHANNEL_BYTES], key[IDENTITY_NAME_BYTES + 64];
         const char *state = text_of(one, "state");
-        const char *slash = strchr(name, '/');
-        size_t channel_len = slash ? (size_t)(slash - name) + 1 + strcspn(slash + 1, "/") : strlen(name);
         int known = delivery_state_from_name(state);
-        if (known >= 0) report->of_state[known]++;
-        snprintf(key, sizeof(key), "%.*s %s %s", (int)channel_len, name, state, text_of(one, "source"));
+        batches_channel(name, channel);
+        snprintf(key, sizeof(key), "%s %s %s", channel, state, text_of(one, "source"));
         out_set(report->counts, key, json_integer(json_integer_value(json_object_get(report->counts, key)) + 1));
+        if (known < 0) continue;
+        report->of_state[known]++;
+        find_channel(report, channel)->outcome[known]++;
     }
 }
 
-static json_t *document(const struct report *report)
+static int by_name(const void *a, const void *b)
 {
-    const char *name;
-    json_t *value;
-    json_t *counts = json_array(), *deliveries = json_array(), *all = json_object();
-    json_object_foreach(report->counts, name, value)
-    {
-        const char *state = strchr(name, ' ') + 1, *source = strchr(state, ' ') + 1;
-        json_t *one = json_object();
-        out_set(one, "channel", out_bytes(name, (size_t)(state - 1 - name)));
-        out_set(one, "state", out_bytes(state, (size_t)(source - 1 - state)));
-        out_set(one, "source", strcmp(source, "-") == 0 ? json_null() : out_string(source));
-        out_set(one, "n", json_incref(value));
-        out_add(counts, one);
-    }
-    json_object_foreach(report->outcomes, name, value)
-    {
-        out_add(deliveries, json_incref(value));
-    }
-    out_set(all, "since_ms", json_integer(report->since_ms));
-    out_set(all, "published", json_integer(report->of_state[DS_PUBLISHED]));
-    out_set(all, "counts", counts);
-    out_set(all, "deliveries", deliveries);
-    return all;
+    return strcmp(((const struct report_channel *)a)->name, ((const struct report_channel *)b)->name);
 }
 
-static void print(const struct report *report)
+/* How it stands now, where the outcomes cannot say. */
+static bool read_now(struct report *report)
 {
-    const char *name;
-    json_t *value;
-    char at[WHEN_TEXT_BYTES];
-    int64_t now_ms = cli_now_ms(report->cli);
-    json_object_foreach(report->outcomes, name, value)
-    {
-        out_line(stdout, "%-9s %s  %s %s  %s  %s", text_of(value, "state"), name, text_of(value, "reason"),
-                 text_of(value, "source"), text_of(value, "url"),
-                 when_text(json_integer_value(json_object_get(value, "at_ms")), now_ms, at));
+    struct cli *cli = report->cli;
+    struct reads_channel *channels = NULL;
+    size_t count = 0;
+    if (!reads_channels(&cli->ledger, cli->link, cli->options.value[FLAG_CHANNEL_ID], &channels, &count,
+                        cli_limit_ms(cli), &cli->err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(find_channel(report, channels[i].channel)->now, channels[i].counts, sizeof(channels[i].counts));
+        report->uncertain += channels[i].counts[DS_UNCERTAIN];
     }
-    json_object_foreach(report->counts, name, value)
-    {
-        out_line(stdout, "%6" JSON_INTEGER_FORMAT " %s", json_integer_value(value), name);
-    }
-    out_line(stdout, "from %s on: %" PRId64 " published, %" PRId64 " rejected, %" PRId64 " held",
-             when_text(report->since_ms, now_ms, at), report->of_state[DS_PUBLISHED], report->of_state[DS_REJECTED],
-             report->of_state[DS_HELD]);
+    reads_channels_free(&channels, count);
+    if (report->channel_count > 0) qsort(report->channels, report->channel_count, sizeof(*report->channels), by_name);
+    return true;
 }
 
-static enum cli_exit finish(struct report *report)
+static bool add_notes(struct report *report)
+{
+    struct cli *cli = report->cli;
+    struct notes_processes processes = {0};
+    char from[WHEN_TEXT_BYTES];
+    if (report->kept_from_ms)
+        out_add_format(report->notes, "what became of deliveries before %s is not kept; this report begins there",
+                       when_text(report->kept_from_ms, report->now_ms, from));
+    if (report->refused_input)
+        out_add_format(report->notes,
+                       "%" PRId64 " entries of the queue were no deliveries; the stream refused has them",
+                       report->refused_input);
+    if (cli->overview.queue_length)
+        out_add_format(report->notes, "%" PRId64 " entries of the queue are not read or not settled yet",
+                       cli->overview.queue_length);
+    bool ok = notes_processes(cli, &processes);
+    if (ok) notes_add_missing(cli, &processes, report->notes);
+    notes_processes_fini(&processes);
+    return ok;
+}
+
+static bool read_all(struct report *report)
+{
+    int64_t read, refused;
+    if (!read_stream(report, NAMES_OUTCOMES, take_outcome, &read) || !look_back(report, read)) return false;
+    if (!read_stream(report, NAMES_REFUSED, take_refused, &refused)) return false;
+    count_outcomes(report);
+    return read_now(report) && add_notes(report);
+}
+
+/* ---- the end */
+
+static enum cli_exit finish(struct report *report, const char *format)
 {
     const struct cli *cli = report->cli;
-    enum cli_exit code = report->of_state[DS_HELD] > 0 ? EXIT_OPEN : EXIT_FINE;
-    int64_t expected = cli->options.number[FLAG_EXPECT_ID];
+    enum cli_exit code = report->of_state[DS_HELD] > 0 || report->uncertain > 0 ? EXIT_OPEN : EXIT_FINE;
     if (report->of_state[DS_REJECTED] > 0) code = cli_worse(code, EXIT_REJECTED);
-    if (report->of_state[DS_PUBLISHED] < expected) code = cli_worse(code, EXIT_MISSING);
-    if (cli->json) return out_json(document(report)) ? code : EXIT_USAGE;
-    print(report);
-    if (report->of_state[DS_PUBLISHED] < expected)
-        out_line(stdout, "expected %" PRId64 " published: %" PRId64 " are missing", expected,
-                 expected - report->of_state[DS_PUBLISHED]);
+    if (report->of_state[DS_PUBLISHED] < cli->options.number[FLAG_EXPECT_ID]) code = cli_worse(code, EXIT_MISSING);
+    if (cli->json || strcmp(format, "json") == 0) return out_json(report_document(report)) ? code : EXIT_USAGE;
+    if (strcmp(format, "github") == 0)
+        report_print_github(report);
+    else
+        report_print_text(report);
     return code;
+}
+
+static bool check_arguments(const struct cli *cli, const char *format, struct errbuf *err)
+{
+    const char *channel = cli->options.value[FLAG_CHANNEL_ID];
+    if (strcmp(format, "text") != 0 && strcmp(format, "json") != 0 && strcmp(format, "github") != 0)
+        return errbuf_set(err, "--format: text, json or github");
+    return !channel || cli_check_partition(cli, channel, err);
 }
 
 enum cli_exit verb_report(struct cli *cli)
 {
     const struct when *since = &cli->options.when[FLAG_SINCE_ID];
-    const char *channel = cli->options.value[FLAG_CHANNEL_ID];
+    const char *format = options_has(&cli->options, FLAG_FORMAT_ID) ? cli->options.value[FLAG_FORMAT_ID] : "text";
     struct report report = {.cli = cli};
     if (!cli_load(cli)) return EXIT_USAGE;
-    if (channel && !cli_check_partition(cli, channel, &cli->err)) return cli_fail(cli, EXIT_USAGE);
+    if (!check_arguments(cli, format, &cli->err)) return cli_fail(cli, EXIT_USAGE);
     enum cli_exit code = cli_connect(cli);
     if (code != EXIT_FINE) return code;
     int64_t span_ms = since->span ? since->ms : DAY_MS;
     bool moment = options_has(&cli->options, FLAG_SINCE_ID) && !since->span;
-    report.since_ms = moment ? since->ms : cli_now_ms(cli) - span_ms;
+    report.now_ms = cli_now_ms(cli);
+    report.since_ms = moment ? since->ms : report.now_ms - span_ms;
     report.outcomes = json_object();
     report.counts = json_object();
-    if (read_all(&report)) {
-        count(&report);
-        code = finish(&report);
-    } else {
-        code = cli_fail(cli, EXIT_AWAY);
-    }
+    report.notes = json_array();
+    code = read_all(&report) ? finish(&report, format) : cli_fail(cli, EXIT_AWAY);
     json_decref(report.outcomes);
     json_decref(report.counts);
+    json_decref(report.notes);
+    free(report.channels);
     return code;
 }

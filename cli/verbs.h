@@ -38,12 +38,102 @@
       "{delivery, state, reason, why, since_ms, next: [text], row: {..}, lease, agenda_ms, waiting_ms, in_journal, "   \
       "detail, request: {method, url, headers: [[name, value]], body}, request_unreadable (if it is), content}")       \
     X(REPORT, "report", "", 0, 0, "Say what became of deliveries in a span of time",                                   \
-      "Reads the stream of outcomes: of each delivery that was published, rejected or held, the newest outcome. Ends " \
-      "with 4 if one was rejected, with 3 if one is held.",                                                            \
+      "Of each delivery that was published, rejected or held, the newest outcome; and of each channel "                \
+      "what waits, is being sent or is uncertain now, which the outcomes cannot say. Repeats that were"                \
+      " skipped leave no trace in the ledger. Says so where the span reaches beyond what is kept. "                    \
+      "--format github prints Markdown for the summary of a job. Ends with 4 if one was rejected, with"                \
+      " 3 if one is held or uncertain.",                                                                               \
       "landfall report --since 1h",                                                                                    \
-      "{since_ms, published, counts: [{channel, state, source, n}], deliveries: [{delivery, state, reason, source, "   \
-      "ext_id, url, attempt, at_ms}]}")                                                                                \
-    X(KEY, "key", "[FILE|-] --channel CHANNEL", 0, 1, "Print the idempotency key of an item on a channel",             \
+      "{since_ms, complete, kept_from_ms, published, missing, refused_input, channels: [{channel, "                    \
+      "selected, published, rejected, held, waiting_now, claimed_now, uncertain_now, held_now, "                       \
+      "skipped}], counts: [{channel, state, source, n}], deliveries: [{delivery, state, reason, "                      \
+      "source, ext_id, url, attempt, at_ms}], notes: [text]}")                                                         \
+    X(RETRY, "retry", "[DELIVERY...] --why TEXT", 0, 64, "Send held or rejected deliveries again",                     \
+      "What a person held back or gave up goes to the workers again, with a new budget of attempts and"                \
+      " without not_after. Refused until the last attempt can no longer be executed; until when is "                   \
+      "said. What may come of it is said, too: whether an attempt may have been executed and a second "                \
+      "post is possible. An uncertain delivery is not sent again by hand: the reconciler reads the "                   \
+      "platform first, and what it will do is shown. Deliveries are named, or picked with --channel, "                 \
+      "--state, --reason and --older-than: then their number is shown first, and --yes does it. "                      \
+      "Without --state it picks held ones.",                                                                           \
+      "landfall retry blog/brand/lost --why \"not on the site, asked the editors\"",                                   \
+      "{act, acted, picked, groups: [{channel, state, reason, n}] (of a bulk act), done, already, "                    \
+      "busy, open, refused, missing, not_known, deliveries: [{delivery, answer, from: {state, reason},"                \
+      " to: {state, reason}, text, risk, until_ms, next: [text] (of open)}], notes: [text]}")                          \
+    X(APPROVE, "approve", "[DELIVERY...] --why TEXT", 0, 64, "Let held deliveries go out",                             \
+      "For what was submitted with --hold, and for anything else that is held. Deliveries are named, "                 \
+      "or picked with --channel, --state, --reason and --older-than: then their number is shown first,"                \
+      " and --yes does it. Without --state and --reason it picks what waits for an approval.",                         \
+      "landfall approve blog/brand/draft --why \"proofread\"",                                                         \
+      "{act, acted, picked, groups: [{channel, state, reason, n}] (of a bulk act), done, already, "                    \
+      "busy, open, refused, missing, not_known, deliveries: [{delivery, answer, from: {state, reason},"                \
+      " to: {state, reason}, text, risk, until_ms, next: [text] (of open)}], notes: [text]}")                          \
+    X(CONFIRM, "confirm", "DELIVERY --id ID --why TEXT", 1, 1, "Say that a held or uncertain delivery is published",   \
+      "For a person who has seen the post where landfall could not. It becomes published with source "                 \
+      "operator.",                                                                                                     \
+      "landfall confirm blog/brand/lost --id 109876 --url https://blog.example/109876 --why \"seen on "                \
+      "the site\"",                                                                                                    \
+      "{act, acted, picked, groups: [{channel, state, reason, n}] (of a bulk act), done, already, "                    \
+      "busy, open, refused, missing, not_known, deliveries: [{delivery, answer, from: {state, reason},"                \
+      " to: {state, reason}, text, risk, until_ms, next: [text] (of open)}], notes: [text]}")                          \
+    X(CANCEL, "cancel", "[DELIVERY...] --why TEXT", 0, 64, "Give deliveries up",                                       \
+      "They become rejected and are not sent; retry takes them back while their content is kept. What "                \
+      "is being sent cannot be called back and is answered busy. What may have been executed wants "                   \
+      "--in-doubt; should the post appear later, it becomes published and an alert is raised. "                        \
+      "Deliveries are named, or picked with --channel, --state, --reason and --older-than: then their "                \
+      "number is shown first, and --yes does it. Without --state it picks approved and held ones, and "                \
+      "with --in-doubt uncertain ones.",                                                                               \
+      "landfall cancel blog/brand/hello --why \"superseded\"",                                                         \
+      "{act, acted, picked, groups: [{channel, state, reason, n}] (of a bulk act), done, already, "                    \
+      "busy, open, refused, missing, not_known, deliveries: [{delivery, answer, from: {state, reason},"                \
+      " to: {state, reason}, text, risk, until_ms, next: [text] (of open)}], notes: [text]}")                          \
+    X(REJECT, "reject", "[DELIVERY...] --why TEXT", 0, 64, "Refuse deliveries that wait for an approval",              \
+      "As cancel; the reason also stays with the delivery, where show finds it. Deliveries are named, "                \
+      "or picked with --channel, --state, --reason and --older-than: then their number is shown first,"                \
+      " and --yes does it. Without --state and --reason it picks what waits for an approval.",                         \
+      "landfall reject blog/brand/draft --why \"wrong audience\"",                                                     \
+      "{act, acted, picked, groups: [{channel, state, reason, n}] (of a bulk act), done, already, "                    \
+      "busy, open, refused, missing, not_known, deliveries: [{delivery, answer, from: {state, reason},"                \
+      " to: {state, reason}, text, risk, until_ms, next: [text] (of open)}], notes: [text]}")                          \
+    X(PAUSE, "pause", "CHANNEL --why TEXT", 1, 1, "Stop sending to a channel",                                         \
+      "From now on no delivery of it is handed out or claimed, by any worker. What is being sent is "                  \
+      "finished, and what is uncertain is still read back.",                                                           \
+      "landfall pause blog/brand --why \"site is being moved\"",                                                       \
+      "{channel, act, answer, was_paused, was_paused_why, was_paused_at_ms, waiting, claimed, "                        \
+      "paused_by_configuration}")                                                                                      \
+    X(RESUME, "resume", "CHANNEL --why TEXT", 1, 1, "Let a channel send again",                                        \
+      "Whoever paused it: a person, or a worker whose credential was refused. What waits is sent under"                \
+      " the channel's pace.",                                                                                          \
+      "landfall resume blog/brand --why \"site has moved\"",                                                           \
+      "{channel, act, answer, was_paused, was_paused_why, was_paused_at_ms, waiting, claimed, "                        \
+      "paused_by_configuration}")                                                                                      \
+    X(LEASES, "leases", "", 0, 0, "Show what is being sent now",                                                       \
+      "Each running claim: the delivery, the worker, the attempt, for how long already, and when it is"                \
+      " taken from that worker.",                                                                                      \
+      "landfall leases",                                                                                               \
+      "{now_ms, leases: [{delivery, worker, attempt, state, claimed_at_ms, age_ms, left_ms}], notes: "                 \
+      "[text]}")                                                                                                       \
+    X(JOURNAL, "journal", "", 0, 0, "Show what may have been executed and is not confirmed",                           \
+      "Each uncertain delivery, the oldest first: why and since when, which attempts may have been "                   \
+      "executed, and when the reconciler looks next. Ends with 3 if there is one.",                                    \
+      "landfall journal",                                                                                              \
+      "{now_ms, uncertain, deliveries: [{delivery, reason, why, since_ms, in_doubt, attempt, "                         \
+      "commit_by_ms, next_look_ms, walker, configured}], notes: [text]}")                                              \
+    X(AUDIT, "audit", "FILE|- --to CHANNEL...", 1, 1, "Compare a feed with what was published",                        \
+      "FILE is read as submit reads it. Says which of its items have no delivery on a channel, or one "                \
+      "that is not published, and ends with 5 then; also where the feed holds no item at all. Nothing "                \
+      "is written.",                                                                                                   \
+      "landfall audit items.ndjson --to blog/brand",                                                                   \
+      "{items, unreadable, deliveries, published, missing, gaps: [{delivery, line, state, reason}], "                  \
+      "problems: [{line, text}]}")                                                                                     \
+    X(EXPORT, "export", "", 0, 0, "Print the ledger as sorted lines",                                                  \
+      "One JSON object for each delivery, sorted by name, without what changes while a delivery's "                    \
+      "state does not: two exports can be compared with diff, and committed. Ends with 3 if a row "                    \
+      "cannot be read.",                                                                                               \
+      "landfall export > ledger.ndjson && wc -l ledger.ndjson",                                                        \
+      "an array of the same objects: {delivery, state, reason, since, source, ext_id, url, duplicate, "                \
+      "approved_at, not_before, not_after, content, key, gen, attempt, in_doubt}")                                     \
+    X(KEY, "key", "[FILE|-]", 0, 1, "Print the idempotency key of an item on a channel",                               \
       "The key depends on the item's content, the channel and the key generation, and for some platforms on the time " \
       "of approval. FILE holds one item; nothing is sent and Redis is not asked.",                                     \
       "landfall key item.json --channel blog/brand", "{delivery, key, format, generation, content_hash}")              \
@@ -79,16 +169,34 @@ enum flag_kind {
 };
 
 #define VERB_BIT(symbol) (1u << VERB_##symbol)
-#define VERBS_OF_REDIS   (VERB_BIT(SUBMIT) | VERB_BIT(STATUS) | VERB_BIT(SHOW) | VERB_BIT(REPORT))
-#define VERBS_OF_CONFIG  (VERBS_OF_REDIS | VERB_BIT(KEY) | VERB_BIT(CONFIG))
+/* Acts of a person: on any number of deliveries, on some. */
+#define VERBS_OF_BULK (VERB_BIT(RETRY) | VERB_BIT(APPROVE) | VERB_BIT(CANCEL) | VERB_BIT(REJECT))
+#define VERBS_OF_ACTS (VERBS_OF_BULK | VERB_BIT(CONFIRM) | VERB_BIT(PAUSE) | VERB_BIT(RESUME))
+#define VERBS_OF_REDIS                                                                                                 \
+    (VERBS_OF_ACTS | VERB_BIT(SUBMIT) | VERB_BIT(STATUS) | VERB_BIT(SHOW) | VERB_BIT(REPORT) | VERB_BIT(LEASES) |      \
+     VERB_BIT(JOURNAL) | VERB_BIT(AUDIT) | VERB_BIT(EXPORT))
+#define VERBS_OF_CONFIG (VERBS_OF_REDIS | VERB_BIT(KEY) | VERB_BIT(CONFIG))
 
 /* X(symbol, name, kind, word for its value, verbs, help) */
 #define FLAGS(X)                                                                                                       \
-    X(TO, "--to", FLAG_CHANNELS, "CHANNEL...", VERB_BIT(SUBMIT), "Channels that every item goes to")                   \
+    X(TO, "--to", FLAG_CHANNELS, "CHANNEL...", VERB_BIT(SUBMIT) | VERB_BIT(AUDIT), "Channels that every item goes to") \
     X(TEXT, "--text", FLAG_TEXT, "TEXT", VERB_BIT(SUBMIT), "One item with this text, in place of FILE")                \
-    X(ID, "--id", FLAG_TEXT, "ID", VERB_BIT(SUBMIT),                                                                   \
-      "The id of --text's item; without it, it is derived from the text: the same text again is the same delivery")    \
-    X(MAP, "--map", FLAG_TEXT, "PROGRAM", VERB_BIT(SUBMIT),                                                            \
+    X(ID, "--id", FLAG_TEXT, "ID", VERB_BIT(SUBMIT) | VERB_BIT(CONFIRM),                                               \
+      "submit: the id of --text's item; without it, it is derived from the text: the same text again is the same "     \
+      "delivery. confirm: the platform's id of the post")                                                              \
+    X(URL, "--url", FLAG_TEXT, "URL", VERB_BIT(CONFIRM), "Address of the post")                                        \
+    X(WHY, "--why", FLAG_TEXT, "TEXT", VERBS_OF_ACTS,                                                                  \
+      "The reason, which goes into the audit stream with your name and host; required")                                \
+    X(NEW_KEY, "--new-key", FLAG_SWITCH, "", VERB_BIT(RETRY),                                                          \
+      "Under a new idempotency key: for platforms that keep a failure under the old one")                              \
+    X(IN_DOUBT, "--in-doubt", FLAG_SWITCH, "", VERB_BIT(CANCEL) | VERB_BIT(REJECT),                                    \
+      "Also what may have been executed")                                                                              \
+    X(STATE, "--state", FLAG_TEXT, "STATE", VERBS_OF_BULK, "Pick deliveries in this state")                            \
+    X(REASON, "--reason", FLAG_TEXT, "REASON", VERBS_OF_BULK, "Pick deliveries that are in it for this reason")        \
+    X(OLDER_THAN, "--older-than", FLAG_WHEN, "TIME", VERBS_OF_BULK | VERB_BIT(JOURNAL),                                \
+      "Those that came into their state longer ago than this, or before this time")                                    \
+    X(YES, "--yes", FLAG_SWITCH, "", VERBS_OF_BULK, "Do it to all that were picked")                                   \
+    X(MAP, "--map", FLAG_TEXT, "PROGRAM", VERB_BIT(SUBMIT) | VERB_BIT(AUDIT),                                          \
       "A jq program that makes an item, or an array of items, of each JSON value in FILE")                             \
     X(AT, "--at", FLAG_WHEN, "TIME", VERB_BIT(SUBMIT), "Not before this time; wins over the items' own")               \
     X(NOT_AFTER, "--not-after", FLAG_WHEN, "TIME", VERB_BIT(SUBMIT),                                                   \
@@ -99,10 +207,13 @@ enum flag_kind {
     X(DRY_RUN, "--dry-run", FLAG_SWITCH, "", VERB_BIT(SUBMIT),                                                         \
       "Check the items and say what is new, the same or conflicting; write nothing")                                   \
     X(VERBOSE, "--verbose", FLAG_SWITCH, "", VERB_BIT(SUBMIT), "Print a line for each delivery")                       \
-    X(CHANNEL, "--channel", FLAG_CHANNEL, "CHANNEL", VERB_BIT(STATUS) | VERB_BIT(REPORT) | VERB_BIT(KEY),              \
+    X(CHANNEL, "--channel", FLAG_CHANNEL, "CHANNEL",                                                                   \
+      VERB_BIT(STATUS) | VERB_BIT(REPORT) | VERB_BIT(KEY) | VERB_BIT(LEASES) | VERB_BIT(JOURNAL) | VERB_BIT(EXPORT) |  \
+          VERBS_OF_BULK,                                                                                               \
       "This channel only")                                                                                             \
     X(SINCE, "--since", FLAG_WHEN, "TIME", VERB_BIT(REPORT), "From this time on, or this long ago (default 24h)")      \
     X(EXPECT, "--expect", FLAG_NUMBER, "N", VERB_BIT(REPORT), "End with 5 if fewer than N were published")             \
+    X(FORMAT, "--format", FLAG_TEXT, "FORMAT", VERB_BIT(REPORT), "text (default), json, or github: Markdown")          \
     X(APPROVED_AT, "--approved-at", FLAG_NUMBER, "MS", VERB_BIT(KEY),                                                  \
       "Time of approval, ms since 1970; for formats that hold it")                                                     \
     X(GENERATION, "--generation", FLAG_NUMBER, "N", VERB_BIT(KEY), "Key generation (default 0)")                       \

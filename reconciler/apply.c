@@ -41,10 +41,12 @@ static struct resolve_moment moment_of(const struct reconciler *r, const struct 
 
 static void log_resolved(const struct subject *s, const struct delivery_decision *d)
 {
+    const struct evidence evidence = subject_evidence(s, 0);
+    const struct resolve_ids ids = resolve_ids(&s->row, &evidence);
     const bool person = d->state == DS_HELD || d->state == DS_REJECTED;
     if (d->duplicate)
-        log_event(LOG_LEVEL_ERROR, "delivery.duplicate", LOG_S("delivery", s->delivery), LOG_S("kept", s->ext_id),
-                  LOG_S("other", s->duplicate_id != NULL ? s->duplicate_id : s->row.ext_id));
+        log_event(LOG_LEVEL_ERROR, "delivery.duplicate", LOG_S("delivery", s->delivery), LOG_S("kept", ids.kept),
+                  LOG_S("other", ids.duplicate));
     if (d->alert)
         log_event(LOG_LEVEL_ERROR, "delivery.alert", LOG_S("delivery", s->delivery),
                   LOG_S("why", "it was rejected and exists"));
@@ -104,11 +106,10 @@ static void fill_request(const struct walk *w, struct apply_item *item)
     q->base.delivery = s->delivery;
     q->row = &s->row;
     q->decision = &item->decision;
-    if (s->event == EV_FOUND) {
-        q->ext_id = s->ext_id;
-        q->url = s->url;
-        q->duplicate_id = item->decision.duplicate ? s->duplicate_id : NULL;
-    }
+    const struct resolve_ids ids = resolve_ids(&s->row, &evidence);
+    q->ext_id = ids.kept;
+    q->url = ids.url;
+    q->duplicate_id = item->decision.duplicate ? ids.duplicate : NULL;
     if (!resolve_rests_on_absence(&s->row, &evidence, policy, w->no_absence_before_ms)) return;
     q->searched_from_ms = w->searched_from_ms;
     q->searched_attempt = s->attempt;

@@ -49,6 +49,14 @@ bool resolve_writes(const struct delivery_row *row, const struct delivery_decisi
            decision->duplicate || decision->new_generation;
 }
 
+struct resolve_ids resolve_ids(const struct delivery_row *row, const struct evidence *evidence)
+{
+    const bool other = row->ext_id[0] != '\0' && evidence->ext_id != NULL && strcmp(row->ext_id, evidence->ext_id) != 0;
+    if (evidence->event != EV_FOUND) return (struct resolve_ids){NULL, NULL, NULL};
+    if (other) return (struct resolve_ids){row->ext_id, NULL, evidence->ext_id};
+    return (struct resolve_ids){evidence->ext_id, evidence->url, evidence->duplicate_id};
+}
+
 /* The earlier of two moments that are still to come; 0 is none. */
 static int64_t earlier(int64_t a_ms, int64_t b_ms, int64_t now_ms)
 {

@@ -53,6 +53,13 @@ bool resolve_rests_on_absence(const struct delivery_row *row, const struct evide
  * walk says it for the whole account. */
 bool resolve_writes(const struct delivery_row *row, const struct delivery_decision *decision);
 
+/* The ids that a found post leaves in the row. The id that the row knows stays; what was found besides is the
+ * duplicate. Borrowed from row and evidence; NULL: there is none. */
+struct resolve_ids {
+    const char *kept, *url, *duplicate;
+};
+struct resolve_ids resolve_ids(const struct delivery_row *row, const struct evidence *evidence);
+
 /* The next moment after now_ms at which more can be said about an uncertain delivery than now; 0: there is none. */
 int64_t resolve_next_moment_ms(const struct delivery_row *row, const struct delivery_policy *policy,
                                const struct resolve_moment *moment);

@@ -153,6 +153,25 @@ static void two_posts_are_an_alarm(void **state)
     assert_false(resolve_decide(&row, &unseen, &read_policy, &now).duplicate);
 }
 
+static void the_id_that_is_known_stays(void **state)
+{
+    (void)state;
+    struct delivery_row row = uncertain_row();
+    struct evidence found = evidence_of(EV_FOUND);
+    found.duplicate_id = "118";
+    struct resolve_ids ids = resolve_ids(&row, &found);
+    assert_string_equal("117", ids.kept);
+    assert_string_equal("u", ids.url);
+    assert_string_equal("118", ids.duplicate);
+    snprintf(row.ext_id, sizeof row.ext_id, "118"); /* of the two that were found it is the one that is known */
+    ids = resolve_ids(&row, &found);
+    assert_string_equal("118", ids.kept);
+    assert_null(ids.url);
+    assert_string_equal("117", ids.duplicate);
+    found.event = EV_UNSEEN;
+    assert_null(resolve_ids(&row, &found).kept);
+}
+
 static void no_absence_before_holds_everything_back(void **state)
 {
     (void)state;
@@ -241,6 +260,7 @@ int main(void)
         cmocka_unit_test(an_absence_counts_for_its_attempt_only),
         cmocka_unit_test(what_was_published_before_is_only_held),
         cmocka_unit_test(two_posts_are_an_alarm),
+        cmocka_unit_test(the_id_that_is_known_stays),
         cmocka_unit_test(no_absence_before_holds_everything_back),
         cmocka_unit_test(an_absence_needs_marks_that_could_have_shown_it),
         cmocka_unit_test(the_next_moment),

@@ -25,6 +25,8 @@ local function audit(ch, act, why, user, host)
         'host', host, 'why', why, 'from', ch.paused and 'paused' or 'open', 'to', act == 'pause' and 'paused' or 'open')
 end
 
+local CLOCK_SLACK_MS = 5 -- between the lease's end and the member's time, which were rounded each for itself
+
 local ops = {}
 
 function ops.pause(ch, why, user, host)
@@ -80,24 +82,31 @@ local function walk_member(ch)
     return 'walk:' .. ch.name, tonumber(redis.call('ZSCORE', global.agenda, 'walk:' .. ch.name) or '')
 end
 
+-- A walk puts the member to the end of its lease. Where it stands earlier, a delivery became uncertain since: it may have
+-- missed the walk, and is not put off.
+local function has_come_earlier(ch, due)
+    return due < now + redis.call('PTTL', ch.walk) - CLOCK_SLACK_MS
+end
+
 function ops.walk_begin(ch, name, ttl)
     local ms, holder = number_of(ttl) or 0, redis.call('GET', ch.walk)
     if ms <= 0 then return {'error', 'arguments: a walk lease must have an end'} end
     if holder and holder ~= name then return {'busy', holder} end
-    redis.call('SET', ch.walk, name, 'PX', text(ms))
     local member, due = walk_member(ch)
-    if due and (due > now or not holder) then schedule(member, now + ms) end
+    if due and not (holder and has_come_earlier(ch, due)) then schedule(member, now + ms) end
+    redis.call('SET', ch.walk, name, 'PX', text(ms))
     return {'ok'}
 end
 
--- A delivery that became uncertain during the walk may have missed it: then the member is due already, and stays so.
 function ops.walk_end(ch, name, next_due, looks)
     local holder = redis.call('GET', ch.walk)
     if holder and holder ~= name then return {'busy', holder} end
-    redis.call('DEL', ch.walk)
     local member, due = walk_member(ch)
     local wanted = number_of(next_due) or now
-    if due and due <= now then wanted = math.min(wanted, now + FULL_WAIT_MS) end
+    if due and (due <= now or (holder and has_come_earlier(ch, due))) then
+        wanted = math.min(wanted, math.max(due, now + FULL_WAIT_MS))
+    end
+    redis.call('DEL', ch.walk)
     schedule(member, redis.call('ZCARD', ch.uncertain) > 0 and wanted)
     if (number_of(looks) or 0) > 0 then
         redis.call('HSET', ch.channel, 'looks', looks)

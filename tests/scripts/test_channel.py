@@ -74,6 +74,23 @@ def test_who_became_uncertain_during_a_walk_is_not_put_off(ledger):
     assert ledger.due("walk:" + CH) <= ledger.now() + 1000
 
 
+def test_who_became_uncertain_during_a_walk_is_looked_at_when_it_wants(ledger):
+    ledger.settle("blog/main/a", "uncertain", "no_answer")
+    ledger.channel(CH, "walk_begin", "r1", 30000)
+    due = ledger.now() + 9000
+    ledger.settle("blog/main/b", "uncertain", "verify", place="walk", due=due)
+    ledger.channel(CH, "walk_begin", "r1", 30000)
+    assert ledger.due("walk:" + CH) == due, "prolonging does not put it off"
+    ledger.channel(CH, "walk_end", "r1", ledger.now() + 3600000, 4)
+    assert ledger.due("walk:" + CH) == due
+    ledger.channel(CH, "walk_begin", "r1", 30000)
+    ledger.channel(CH, "walk_begin", "r1", 60000)
+    assert ledger.due("walk:" + CH) == ledger.answered_at + 60000, "a lease that is only prolonged is no hurry"
+    later = ledger.now() + 3600000
+    ledger.channel(CH, "walk_end", "r1", later, 4)
+    assert ledger.due("walk:" + CH) == later
+
+
 def test_a_walk_that_left_nothing_uncertain_leaves_the_agenda(ledger):
     ledger.settle("blog/main/a", "uncertain", "no_answer")
     ledger.channel(CH, "walk_begin", "r1", 30000)

@@ -36,8 +36,9 @@ static inline json_t *shipped_credentials(const char *platform)
     return credentials;
 }
 
-/* The platform's channel "<platform>/brand". */
-static inline struct channel *shipped_channel(const char *platform, struct test_channels *channels)
+/* The platform's channel "<platform>/brand", with another value for a setting; NULL: without that setting. */
+static inline struct channel *shipped_channel_with(const char *platform, const char *setting, json_t *own_value,
+                                                   struct test_channels *channels)
 {
     char path[500], name[100];
     setenv("TEST_CREDENTIAL", SHIPPED_SECRET, 1);
@@ -48,10 +49,21 @@ static inline struct channel *shipped_channel(const char *platform, struct test_
     json_object_set_new(json, "platform", json_string(platform));
     if (json_object_size(credentials) > 0) json_object_set(json, "credentials", credentials);
     json_decref(credentials);
+    json_t *settings = json_object_get(json, "settings");
+    if (setting && own_value)
+        json_object_set_new(settings, setting, own_value);
+    else if (setting)
+        json_object_del(settings, setting);
     test_channels_open(channels, shipped_folder, json_pack("{s:o}", name, json));
     struct channel *channel = channel_find(channels->set, name);
     assert_non_null(channel);
     return channel;
+}
+
+/* The same as its channel.json says. */
+static inline struct channel *shipped_channel(const char *platform, struct test_channels *channels)
+{
+    return shipped_channel_with(platform, NULL, NULL, channels);
 }
 
 /* An answer as a fixture describes it: {status, headers, body} or {status, headers, text}. */
@@ -78,7 +90,27 @@ static inline void shipped_answer(struct answer *answer, const json_t *described
 
 static inline int shipped_order(const void *a, const void *b)
 {
-    return strcmp(((const struct CMUnitTest *)a)->name, ((const struct CMUnitTest *)b)->name);
+    return strcmp(a, b);
+}
+
+/* The names of the folder's platforms, sorted; 0 if it has none or too many. */
+static inline size_t shipped_list(char names[SHIPPED_MAX][64], int argc, char **argv)
+{
+    size_t count = 0;
+    if (argc > 1) shipped_folder = argv[1];
+    DIR *dir = opendir(shipped_folder);
+    for (struct dirent *entry; dir && count < SHIPPED_MAX && (entry = readdir(dir));) {
+        const size_t len = strlen(entry->d_name);
+        if (len < 6 || len > 60 || strcmp(entry->d_name + len - 5, ".json") != 0) continue;
+        snprintf(names[count++], sizeof names[0], "%.*s", (int)(len - 5), entry->d_name);
+    }
+    if (dir) closedir(dir);
+    if (count == 0 || count == SHIPPED_MAX) {
+        fprintf(stderr, "%s: %zu descriptors\n", shipped_folder, count);
+        return 0;
+    }
+    qsort(names, count, sizeof names[0], shipped_order);
+    return count;
 }
 
 /* Runs the test once for each descriptor of the folder; *state is the platform's name. */
@@ -86,23 +118,10 @@ static inline int shipped_run(const char *group, int argc, char **argv, CMUnitTe
 {
     static struct CMUnitTest tests[SHIPPED_MAX];
     static char names[SHIPPED_MAX][64];
-    size_t count = 0;
-    if (argc > 1) shipped_folder = argv[1];
-    DIR *dir = opendir(shipped_folder);
-    for (struct dirent *entry; dir && count < SHIPPED_MAX && (entry = readdir(dir));) {
-        const size_t len = strlen(entry->d_name);
-        if (len < 6 || len > 60 || strcmp(entry->d_name + len - 5, ".json") != 0) continue;
-        snprintf(names[count], sizeof names[count], "%.*s", (int)(len - 5), entry->d_name);
-        tests[count] = (struct CMUnitTest){names[count], test, NULL, NULL, names[count]};
-        count++;
-    }
-    if (dir) closedir(dir);
-    if (count == 0 || count == SHIPPED_MAX) {
-        fprintf(stderr, "%s: %zu descriptors\n", shipped_folder, count);
-        return 1;
-    }
-    qsort(tests, count, sizeof *tests, shipped_order);
-    return _cmocka_run_group_tests(group, tests, count, NULL, NULL);
+    const size_t count = shipped_list(names, argc, argv);
+    for (size_t i = 0; i < count; i++)
+        tests[i] = (struct CMUnitTest){names[i], test, NULL, NULL, names[i]};
+    return count > 0 ? _cmocka_run_group_tests(group, tests, count, NULL, NULL) : 1;
 }
 
 #endif

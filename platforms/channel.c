@@ -123,15 +123,32 @@ json_t *channel_input(const struct channel *channel, const struct channel_facts 
     return input;
 }
 
+static void text_path(const struct channel *channel, char path[IDENTITY_CHANNEL_BYTES + 32])
+{
+    snprintf(path, IDENTITY_CHANNEL_BYTES + 32, "channels.%s.text", channel->name);
+}
+
+static bool compile_text(struct channel *channel, struct errbuf *err)
+{
+    char path[IDENTITY_CHANNEL_BYTES + 32];
+    text_path(channel, path);
+    struct program_part part = {path, channel->text};
+    return channel->text_program || program_new("configuration", &part, 1, &channel->text_program, err);
+}
+
+bool channel_compiles(struct channel *channel, enum descriptor_half half, struct errbuf *err)
+{
+    return descriptor_compiles(channel->descriptor, half, err) && (!channel->text || compile_text(channel, err));
+}
+
 static bool run_text(struct channel *channel, enum descriptor_half half, const json_t *input, json_t **result,
                      struct errbuf *err)
 {
     struct descriptor *descriptor = channel->descriptor;
     if (!channel->text) return descriptor_run(descriptor, half, descriptor->text_part, input, result, err);
     char path[IDENTITY_CHANNEL_BYTES + 32];
-    snprintf(path, sizeof(path), "channels.%s.text", channel->name);
-    struct program_part part = {path, channel->text};
-    if (!channel->text_program && !program_new("configuration", &part, 1, &channel->text_program, err)) return false;
+    text_path(channel, path);
+    if (!compile_text(channel, err)) return false;
     return program_run(channel->text_program, path, input, result, err);
 }
 

@@ -71,6 +71,9 @@ struct channel_facts {
 /* The input object of programs, without part, hole, answer, cursor and prepared, which whoever runs one adds. */
 json_t *channel_input(const struct channel *channel, const struct channel_facts *facts);
 
+/* Compiles all programs that are compiled at their first use otherwise: to say at once what is wrong with them. */
+MUSTCHECK bool channel_compiles(struct channel *channel, enum descriptor_half half, struct errbuf *err);
+
 /* The text to publish: the channel's own program, or the descriptor's; *text NULL where there is neither. The caller
  * frees it with free(). */
 MUSTCHECK bool channel_text(struct channel *channel, enum descriptor_half half, const json_t *input, char **text,

@@ -20,7 +20,8 @@ static bool read_secret(const struct credential *credential, struct secret **sec
     *secret = NULL;
     if (credential->file) return secret_from_file(credential->file, secret, err);
     if (!secret_from_env(credential->env, secret, err)) return false;
-    return *secret || errbuf_set(err, "the environment has no variable %s, or it is empty", credential->env);
+    /* Its name is not repeated: a secret is written in its place now and then. */
+    return *secret || errbuf_set(err, "env: the environment has no variable of this name, or it is empty");
 }
 
 bool credentials_load(const struct credential_source *sources, size_t count, const char *config_path, const char *path,

@@ -99,14 +99,20 @@ static bool compile_half(struct descriptor *d, enum descriptor_half half)
     return ok;
 }
 
+bool descriptor_compiles(struct descriptor *descriptor, enum descriptor_half half, struct errbuf *err)
+{
+    const struct descriptor_private *own = descriptor->own;
+    if (own->programs[half]) return true;
+    return (own->broken[half].text[0] == '\0' && compile_half(descriptor, half)) ||
+           errbuf_set(err, "%s", own->broken[half].text);
+}
+
 bool descriptor_run(struct descriptor *descriptor, enum descriptor_half half, const char *part, const json_t *input,
                     json_t **result, struct errbuf *err)
 {
     *result = NULL;
-    struct descriptor_private *own = descriptor->own;
-    if (!own->programs[half] && (own->broken[half].text[0] != '\0' || !compile_half(descriptor, half)))
-        return errbuf_set(err, "%s", own->broken[half].text);
-    return program_run(own->programs[half], part, input, result, err);
+    return descriptor_compiles(descriptor, half, err) &&
+           program_run(descriptor->own->programs[half], part, input, result, err);
 }
 
 bool descriptor_ask(struct descriptor *descriptor, enum descriptor_half half, const char *part, const json_t *input,

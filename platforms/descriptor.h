@@ -218,6 +218,9 @@ struct descriptor {
 MUSTCHECK bool descriptor_load(const char *path, struct descriptor **out, struct errbuf *err);
 void descriptor_free(struct descriptor **descriptor);
 
+/* Compiles the programs of a half now and not at their first use. */
+MUSTCHECK bool descriptor_compiles(struct descriptor *descriptor, enum descriptor_half half, struct errbuf *err);
+
 /* Run one of its programs; compiles the half at the first call. *result is the caller's. err names file and path. */
 MUSTCHECK bool descriptor_run(struct descriptor *descriptor, enum descriptor_half half, const char *part,
                               const json_t *input, json_t **result, struct errbuf *err);

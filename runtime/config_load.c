@@ -277,6 +277,9 @@ static bool read_file(struct config *config, struct errbuf *err)
     }
     top = json_loadb(buf_text(&text), text.len, JSON_REJECT_DUPLICATES, &problem);
     if (!top) {
+        /* Behind " near " it quotes what stands there, which may be a secret. */
+        char *near = strstr(problem.text, " near ");
+        if (near) *near = '\0';
         errbuf_set(err, "%s:%d:%d: is not valid JSON: %s", config->path, problem.line, problem.column, problem.text);
         goto out;
     }
@@ -370,7 +373,8 @@ static bool read_password(const struct config *config, struct secret **password,
     if (*password || *config->redis_password_file == '\0') {
         return true;
     }
-    return secret_from_file(config->redis_password_file, password, err) || errbuf_prefix(err, "redis.password_file");
+    return secret_from_file(config->redis_password_file, password, err) ||
+           errbuf_prefix(err, "%s%sredis.password_file", config->path ? config->path : "", config->path ? ": " : "");
 }
 
 bool config_reload_password(struct config *config, bool *changed, struct errbuf *err)

@@ -181,6 +181,9 @@ bool secret_from_file(const char *path, struct secret **secret, struct errbuf *e
 
     *secret = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO without a writer must not hold the process */
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG)) {
+        return errbuf_set(err, "file: there is no such file; names are seen from the configuration's folder");
+    }
     if (fd < 0) {
         return errbuf_set(err, "%s: cannot be opened: %s", path, strerror(errno));
     }

@@ -7,7 +7,7 @@
  * Error texts name the variable or the file, never the content.
  *
  * As a second line of defence this file knows every living secret and the forms in which one travels (as it is, base64
- * at any alignment, URL-encoded, escaped in JSON); the log masks them wherever they turn up in a value, and
+ * at any alignment, URL-encoded, escaped in JSON or HTML); the log masks them wherever they turn up in a value, and
  * secret_mask() does the same for excerpts of answers that are to be stored. Secrets shorter than SECRET_MASK_MIN_BYTES
  * are not masked: they would match everywhere.
  *
@@ -37,7 +37,8 @@ struct secret *secret_new(const void *bytes, size_t len);
 MUSTCHECK bool secret_from_env(const char *name, struct secret **secret, struct errbuf *err);
 
 /* Read the file: outer white space and a byte order mark are trimmed (editors add them). False if it cannot be read, is
- * empty, longer than SECRET_MAX_BYTES, or holds inner control characters or NUL, which would break a header. */
+ * empty, longer than SECRET_MAX_BYTES, or holds inner control characters or NUL, which would break a header. A path
+ * that leads nowhere is not repeated in err: a secret is written in place of its file's name now and then. */
 MUSTCHECK bool secret_from_file(const char *path, struct secret **secret, struct errbuf *err);
 
 /* The bytes, with a NUL after them. Borrowed until secret_free. For whoever fills a request, nobody else. */

@@ -61,33 +61,87 @@ static void remove_form(const struct secret *owner, const char *text, size_t len
     }
 }
 
-/* Percent-encoding of everything that RFC 3986 does not call unreserved. */
-static size_t url_form(char *out, const char *bytes, size_t len, const char *digits)
+/* How texts are written inside of others. Each line is a way that some server or library has; bytes that are not in
+ * `escaped` stay as they are, bytes beyond ASCII are escaped in URLs only. */
+enum writing { PERCENT, FORM, BACKSLASH, UNICODE, ENTITY };
+
+#define URL_ALWAYS "\"%<>\\^`{|}"
+#define HEX_UPPER  "0123456789ABCDEF"
+#define HEX_LOWER  "0123456789abcdef"
+
+static const struct {
+    enum writing writing;
+    const char *escaped, *digits;
+} writings[] = {
+    {PERCENT, URL_ALWAYS " !#$&'()*+,/:;=?@[]", HEX_UPPER}, /* all that RFC 3986 does not call unreserved */
+    {PERCENT, URL_ALWAYS " !#$&'()*+,/:;=?@[]", HEX_LOWER},
+    {PERCENT, URL_ALWAYS " !#$&'()*+,:;=?@[]", HEX_UPPER}, /* a path whose slashes stay */
+    {PERCENT, URL_ALWAYS " !#$&'()*+,:;=?@[]", HEX_LOWER},
+    {PERCENT, URL_ALWAYS " []", HEX_UPPER}, /* a whole address, as encodeURI() has it */
+    {FORM, URL_ALWAYS " !#$&'()+,/:;=?@[]~", HEX_UPPER},
+    {BACKSLASH, "\"\\", NULL}, /* JSON, and our own log */
+    {BACKSLASH, "\"\\/", NULL},
+    {UNICODE, "<>&", HEX_LOWER}, /* JSON that may stand in HTML */
+    {UNICODE, "\"&'+<>`", HEX_UPPER},
+    {ENTITY, "\"&'<>", NULL},
+};
+
+static size_t write_entity(char *out, char byte)
 {
-    static const char unreserved[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-    size_t at = 0;
-    for (size_t i = 0; i < len; i++) {
-        unsigned char byte = (unsigned char)bytes[i];
-        if (memchr(unreserved, byte, sizeof unreserved - 1)) {
-            out[at++] = bytes[i];
-        } else {
-            out[at++] = '%';
-            out[at++] = digits[byte >> 4];
-            out[at++] = digits[byte & 0xF];
+    static const char *const names[] = {"\"&quot;", "&&amp;", "'&#39;", "<&lt;", ">&gt;"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (names[i][0] != byte) {
+            continue;
         }
+        memcpy(out, names[i] + 1, strlen(names[i] + 1));
+        return strlen(names[i] + 1);
     }
+    return 0;
+}
+
+/* One escaped byte; at most 6 characters. */
+static size_t write_byte(char *out, char byte, enum writing writing, const char *digits)
+{
+    const unsigned char value = (unsigned char)byte;
+    size_t at = 0;
+    switch (writing) {
+    case FORM:
+        if (byte == ' ') {
+            out[0] = '+';
+            return 1;
+        }
+        out[at++] = '%';
+        break;
+    case PERCENT: out[at++] = '%'; break;
+    case UNICODE:
+        memcpy(out, "\\u00", 4);
+        at = 4;
+        break;
+    case BACKSLASH:
+        out[0] = '\\';
+        out[1] = byte;
+        return 2;
+    case ENTITY: return write_entity(out, byte);
+    }
+    out[at++] = digits[value >> 4];
+    out[at++] = digits[value & 0xF];
     return at;
 }
 
-/* A JSON string's inside; many servers escape the slash as well. */
-static size_t json_form(char *out, const char *bytes, size_t len, const char *escaped)
+static size_t written_form(char *out, const char *bytes, size_t len, size_t way)
 {
+    const bool url = writings[way].writing == PERCENT || writings[way].writing == FORM;
     size_t at = 0;
     for (size_t i = 0; i < len; i++) {
-        if (strchr(escaped, bytes[i])) {
-            out[at++] = '\\';
+        char byte = bytes[i];
+        bool escaped = strchr(writings[way].escaped, byte) || (url && (unsigned char)byte >= 0x80);
+        if (!escaped && writings[way].writing == UNICODE && (byte == '"' || byte == '\\')) {
+            at += write_byte(out + at, byte, BACKSLASH, NULL);
+        } else if (escaped) {
+            at += write_byte(out + at, byte, writings[way].writing, writings[way].digits);
+        } else {
+            out[at++] = byte;
         }
-        out[at++] = bytes[i];
     }
     return at;
 }
@@ -132,20 +186,14 @@ static void visit_forms(const struct secret *secret, form_visit *visit)
         return;
     }
 
-    size_t out_size = 3 * len + 16;
+    size_t out_size = 6 * len + 16;
     char *out = xmalloc(out_size);
     visit(secret, bytes, len);
-    size_t form_len = url_form(out, bytes, len, "0123456789ABCDEF");
-    if (form_len != len) {
-        visit(secret, out, form_len);
-        visit(secret, out, url_form(out, bytes, len, "0123456789abcdef"));
-    }
-    form_len = json_form(out, bytes, len, "\"\\");
-    if (form_len != len) {
-        visit(secret, out, form_len);
-    }
-    if (memchr(bytes, '/', len)) {
-        visit(secret, out, json_form(out, bytes, len, "\"\\/"));
+    for (size_t way = 0; way < sizeof writings / sizeof *writings; way++) {
+        size_t form_len = written_form(out, bytes, len, way);
+        if (form_len != len || memcmp(out, bytes, len) != 0) {
+            visit(secret, out, form_len);
+        }
     }
     if (len >= ENCODED_MIN_BYTES) {
         visit_base64(secret, bytes, len, out, out_size, visit);

@@ -348,12 +348,27 @@ void process_reload(struct process *p)
     }
 }
 
+/* Else a program is compiled when it is needed first. */
+static bool programs_compile(const struct worker *w)
+{
+    struct errbuf err = {{0}};
+    bool compile = true;
+    for (size_t i = 0; i < w->lane_count; i++) {
+        struct channel *channel = w->lanes[i].channel;
+        if (channel_compiles(channel, DESCRIPTOR_WRITE, &err)) continue;
+        fprintf(stderr, "not ready: %s: %s\n", channel->name, err.text);
+        compile = false;
+    }
+    return compile;
+}
+
 int process_check(struct process *p)
 {
     struct errbuf err = {{0}};
     struct reads_overview overview;
     struct worker *w = &p->worker;
     int code = 2;
+    if (!programs_compile(w)) return 1;
     if (!link_open(w->link, &err) ||
         !reads_overview(&w->ledger, w->link, &overview, p->config->redis_round_limit_ms, &err))
         goto out;

@@ -265,6 +265,12 @@ def test_options(fleet):
         assert code == 1 and "--help" in err and out == "", bad
     code, out, err = ended("--config", fleet.config_path, "--check")
     assert code == 0 and out == "ready: 3 channels, Redis answers\n"
+    fleet.channel_extra = {"mastodon": {"text": ".item.title |"}, "forem": {"text": ".item | .title + 1 |"}}
+    fleet.write_config()
+    code, out, err = ended("--config", fleet.config_path, "--check")
+    assert code == 1 and out == "" and "mastodon/brand" in err and "forem/brand" in err, "programs are compiled for a check"
+    fleet.channel_extra = {}
+    fleet.write_config()
     code, out, err = ended("--config", os.path.join(fleet.dir, "nowhere.json"))
     assert code == 1 and "nowhere.json" in err
     empty = os.path.join(fleet.dir, "empty.json")

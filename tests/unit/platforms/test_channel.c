@@ -203,10 +203,10 @@ static void test_errors(void **state)
          "brand.credential.value: there is no such member"},
         {"{'mastodon/brand': {'platform': 'mastodon', 'settings': {'instance': 'https://m.example'}, 'credential':"
          "{'env': 'TEST_NOT_SET'}}}",
-         "brand.credential: the environment has no variable TEST_NOT_SET"},
+         "brand.credential: env: the environment has no variable of this name"},
         {"{'mastodon/brand': {'platform': 'mastodon', 'settings': {'instance': 'https://m.example'}, 'credential':"
          "{'file': 'nosuch.txt'}}}",
-         "nosuch.txt"},
+         "brand.credential: file: there is no such file"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct channel_set *set;

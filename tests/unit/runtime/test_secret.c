@@ -83,7 +83,7 @@ static void test_file_sizes(void **state)
     assert_false(secret_from_file("token", &secret, &err));
     assert_contains(err.text, "token: longer than 16384 bytes");
     assert_false(secret_from_file("none", &secret, &err));
-    assert_string_equal(err.text, "none: cannot be opened: No such file or directory");
+    assert_string_equal(err.text, "file: there is no such file; names are seen from the configuration's folder");
     assert_false(secret_from_file(".", &secret, &err));
     assert_string_equal(err.text, ".: cannot be read: Is a directory");
 }
@@ -186,6 +186,11 @@ static void test_masking_forms(void **state)
         {"?access_token=CANARY-7f3a%2f%2b%22q%20z", "?access_token=***"},
         {"{\"error\":\"bad token CANARY-7f3a/+\\\"q z\"}", "{\"error\":\"bad token ***\"}"},
         {"{\"error\":\"bad token CANARY-7f3a\\/+\\\"q z\"}", "{\"error\":\"bad token ***\"}"},
+        {"/path/CANARY-7f3a/%2B%22q%20z/x", "/path/***/x"},
+        {"token=CANARY-7f3a%2F%2B%22q+z&a", "token=***&a"},
+        {"/?t=CANARY-7f3a/+%22q%20z", "/?t=***"},
+        {"{\"e\":\"CANARY-7f3a/\\u002B\\u0022q z\"}", "{\"e\":\"***\"}"},
+        {"<p>bad token CANARY-7f3a/+&quot;q z</p>", "<p>bad token ***</p>"},
         {"body cut here: CANARY-7f", "body cut here: ***"}, /* an excerpt's end */
         {"CANARY- is short", "CANARY- is short"},
         {"CANARY-7f3b", "CANARY-7f3b"},

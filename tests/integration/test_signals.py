@@ -276,7 +276,8 @@ def test_options(fleet):
     empty = os.path.join(fleet.dir, "empty.json")
     with open(empty, "w", encoding="utf-8") as file:
         file.write("{}")
-    code, out, err = ended("--check", "--config", empty, env={"LANDFALL_REDIS_URL": f"unix://{fleet.redis.socket_path}"})
+    env = {"LANDFALL_REDIS_URL": f"unix://{fleet.redis.socket_path}", "LANDFALL_ENVIRONMENT": "test"}
+    code, out, err = ended("--check", "--config", empty, env=env)
     assert code == 1 and "0 channels" in out, "channels that are not found are an error, not nothing to do"
 
 

@@ -52,6 +52,8 @@
            "Entries that a worker took and never claimed go to another worker after this time")                        \
     TEXT(worker_name, "worker.name", "LANDFALL_WORKER_NAME", "", OPTIONAL_NAME,                                        \
          "Name in leases and heartbeats; empty = host name and a random part")                                         \
+    TEXT(worker_spool_dir, "worker.spool_dir", "LANDFALL_WORKER_SPOOL_DIR", "", PATH,                                  \
+         "Folder for outcomes that Redis has not taken yet; empty = in memory only")                                   \
     NUMBER(delivery_max_attempts, "delivery.max_attempts", "LANDFALL_DELIVERY_MAX_ATTEMPTS", 5, 1, 20,                 \
            "Attempts before a delivery is held for a person")                                                          \
     NUMBER(delivery_backoff_base_ms, "delivery.backoff_base_ms", "LANDFALL_DELIVERY_BACKOFF_BASE_MS", 5000, 100,       \

@@ -16,12 +16,13 @@ static void watched(sigset_t *set)
     sigaddset(set, SIGHUP);
 }
 
-static void set_pipe_handler(void (*handler)(int))
+/* Writing to a closed connection, or beyond a limit on file sizes, is an error of that write and no more. */
+static void set_write_handlers(void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler};
     sigemptyset(&action.sa_mask);
-    if (sigaction(SIGPIPE, &action, NULL) != 0) {
-        die("SIGPIPE cannot be set: %s", strerror(errno));
+    if (sigaction(SIGPIPE, &action, NULL) != 0 || sigaction(SIGXFSZ, &action, NULL) != 0) {
+        die("SIGPIPE and SIGXFSZ cannot be set: %s", strerror(errno));
     }
 }
 
@@ -30,7 +31,7 @@ int signals_open(void)
     sigset_t set;
 
     watched(&set);
-    set_pipe_handler(SIG_IGN);
+    set_write_handlers(SIG_IGN);
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
         die("signals cannot be blocked: %s", strerror(errno));
     }
@@ -65,7 +66,7 @@ void signals_reset_in_child(void)
     sigset_t set;
 
     watched(&set);
-    set_pipe_handler(SIG_DFL);
+    set_write_handlers(SIG_DFL);
     if (sigprocmask(SIG_UNBLOCK, &set, NULL) != 0) {
         die("signals cannot be unblocked: %s", strerror(errno));
     }

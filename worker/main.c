@@ -12,6 +12,7 @@
 #include "runtime/log.h"
 #include "runtime/signals.h"
 #include "worker/process.h"
+#include "worker/spool.h"
 
 static const char help[] =
     "Usage: landfall-worker [--config FILE] [--until-idle]\n"
@@ -81,6 +82,7 @@ static void loop(struct process *p)
         send_collect(w);
         work_take_in(w);
         if (round_due(w, clock_boottime_ms())) round_turn(w);
+        spool_keep(w, false);
         send_waiting(w);
         process_chores(p);
     }

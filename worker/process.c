@@ -14,6 +14,7 @@
 #include "runtime/die.h"
 #include "runtime/log.h"
 #include "runtime/signals.h"
+#include "worker/spool.h"
 
 #define PROCESS_LIVE_MS       15000 /* /live: the loop has turned since */
 #define PROCESS_ASK_MS        15000 /* the gauges that only the ledger knows */
@@ -95,6 +96,7 @@ static bool open_worker(struct process *p, struct errbuf *err)
     w->link = setup_link(p->config, p->name);
     w->feed = feed_new(&w->ledger, setup_link(p->config, p->name), p->name);
     w->round = round_new(&w->ledger);
+    if (!spool_open(p->config, p->name, &w->spool, err)) return false;
     w->slot_count = (int)p->config->worker_slots;
     w->slots = xcalloc((size_t)w->slot_count, sizeof *w->slots);
     open_lanes(w);
@@ -123,9 +125,7 @@ bool process_open(struct process *p, const char *config_path, bool until_idle, s
     log_event(LOG_LEVEL_INFO, "worker.started", LOG_S("name", p->name), LOG_S("version", LANDFALL_VERSION),
               LOG_S("config", p->config->path != NULL ? p->config->path : "(none)"),
               LOG_I("channels", (int64_t)p->worker.lane_count), LOG_I("slots", p->worker.slot_count));
-    log_event(LOG_LEVEL_INFO, "worker.memory_only",
-              LOG_S("why", "outcomes that Redis has not taken yet are kept in memory: a worker that is killed while "
-                           "Redis is away leaves them uncertain"));
+    spool_say(p->worker.spool);
     return true;
 failed:
     process_close(p);
@@ -141,6 +141,7 @@ void process_close(struct process *p)
     }
     transfer_pool_free(&w->pool);
     round_free(&w->round);
+    spool_close(&w->spool);
     feed_batch_fini(&w->backlog);
     feed_free(&w->feed);
     link_free(&w->link);
@@ -384,12 +385,17 @@ out:
 int process_report(struct process *p)
 {
     struct errbuf err;
-    const struct worker *w = &p->worker;
+    struct worker *w = &p->worker;
+    spool_keep(w, true);
     int code = w->exit_code != 0 ? w->exit_code : w->until_idle ? tally_exit_code(&w->tally) : 0;
     if (w->slots_used > 0)
         log_event(
             LOG_LEVEL_WARN, "worker.left_over", LOG_I("in_hand", w->slots_used),
-            LOG_S("why", "their leases end by themselves; what may have been sent becomes uncertain and is read back"));
+            LOG_I("spooled", spool_pending(w->spool)),
+            LOG_S(
+                "why",
+                "what is spooled is settled by the next worker; the other leases end by themselves, and what may have "
+                "been sent becomes uncertain and is read back"));
     if (link_is_open(w->link) && !feed_leave(w->feed, w->link, p->config->redis_round_limit_ms, &err))
         log_event(LOG_LEVEL_WARN, "worker.not_left", LOG_S("why", err.text));
     if (w->until_idle) tally_print(&w->tally, link_round_trips(w->link), stdout);

@@ -6,7 +6,7 @@
  * ledger answers with it as it is, and the same report is decided about again; if no answer comes the same decision is
  * sent again. The platform is never asked again for an answer that it gave.
  */
-#include "worker/worker.h"
+#include "worker/spool.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -86,78 +86,58 @@ static void channel_effects(struct slot *slot)
 
 /* ---- deciding ---- */
 
+/* An address that is too long for the row is left out: it is for people. */
+static const char *url_of(const struct outcome *o)
+{
+    return strlen(o->url) < ROW_URL_BYTES ? o->url : "";
+}
+
 static void fill_report(struct worker *w, struct slot *slot)
 {
     const struct outcome *o = &slot->outcome;
     const struct delivery_policy *p = &slot->lane->channel->policy;
-    struct delivery_input *in = &slot->report;
-    memset(in, 0, sizeof *in);
-    in->event = o->kind;
-    in->reason = o->reason;
-    in->attempt = slot->claim.attempt;
-    snprintf(in->token, sizeof in->token, "%s", slot->token);
-    in->ext_id = o->ext_id;
-    in->two_found = o->duplicate[0] != '\0';
-    in->jitter = random_below(UINT32_MAX);
+    struct report *r = &slot->report;
+    *r = (struct report){
+        .channel = slot->channel,
+        .delivery = slot->delivery,
+        .input = {.event = o->kind, .reason = o->reason, .attempt = slot->claim.attempt},
+        .ext_id = o->ext_id,
+        .url = url_of(o),
+        .duplicate = o->duplicate,
+        .detail = o->detail,
+        .status = o->status,
+        .content_hash = slot->content.hash,
+        .key = slot->key,
+        .body_hash = slot->body_hash,
+        .item = slot->item,
+        .item_len = slot->item_len,
+        .frozen = slot->frozen,
+        .frozen_len = slot->frozen_len,
+        .approved_at_ms = slot->approved_at_ms,
+    };
+    snprintf(r->input.token, sizeof r->input.token, "%s", slot->token);
+    r->input.jitter = random_below(UINT32_MAX);
     int64_t wait_ms = o->wait_ms;
     if (wait_ms == 0 && o->kind == EV_WAIT)
-        wait_ms = backoff_ms(slot->claim.attempt, p->backoff_base_ms, p->backoff_cap_ms, in->jitter);
-    in->until_ms = wait_ms > 0 ? ledger_now(w) + wait_ms : 0;
+        wait_ms = backoff_ms(slot->claim.attempt, p->backoff_base_ms, p->backoff_cap_ms, r->input.jitter);
+    r->input.until_ms = wait_ms > 0 ? ledger_now(w) + wait_ms : 0;
 }
 
 static void done(struct worker *w, struct slot *slot, enum delivery_state state)
 {
     tally_note(&w->tally, slot->delivery, state);
+    spool_settled(w, slot);
     slot_release(w, slot);
-}
-
-/* Beside the post that is kept: this one, where another id is kept already, or the one that the answer betrays. */
-static const char *other_post(const struct slot *slot)
-{
-    const struct outcome *o = &slot->outcome;
-    const char *kept = slot->row.core.ext_id;
-    bool second = kept[0] != '\0' && strcmp(kept, o->ext_id) != 0;
-    return second || o->duplicate[0] == '\0' ? o->ext_id : o->duplicate;
-}
-
-static void fill_decide(struct slot *slot)
-{
-    struct decide_request *q = &slot->decide;
-    const struct outcome *o = &slot->outcome;
-    memset(q, 0, sizeof *q);
-    q->base.channel = slot->channel;
-    q->base.delivery = slot->delivery;
-    q->row = &slot->row.core;
-    q->decision = &slot->decision;
-    q->lease_token = slot->token;
-    q->ext_id = o->ext_id[0] != '\0' ? o->ext_id : NULL;
-    q->url = o->url[0] != '\0' ? o->url : NULL;
-    q->duplicate_id = slot->decision.duplicate ? other_post(slot) : NULL;
-    q->status = o->status;
-    q->detail = o->detail;
-    q->detail_len = strlen(o->detail);
-    if (slot->row.core.state != DS_NONE) return;
-    q->attempt = slot->claim.attempt; /* the ledger has lost the row: it is made again */
-    q->token = slot->token;
-    q->key = slot->key;
-    q->content_hash = slot->content.hash;
-    q->content = slot->item;
-    q->content_len = slot->item_len;
-    q->body_hash = slot->body_hash;
-    q->frozen = slot->frozen;
-    q->frozen_len = slot->frozen_len;
-    q->approved_at_ms = slot->approved_at_ms;
 }
 
 static void decide(struct worker *w, struct slot *slot)
 {
-    slot->decision = delivery_step(&slot->row.core, &slot->report, &slot->lane->channel->policy, ledger_now(w));
-    if (slot->decision.verdict != VERDICT_CHANGE) { /* it stands there already */
+    if (!report_decide(&slot->report, &slot->row.core, &slot->lane->channel->policy, ledger_now(w), &slot->decision,
+                       &slot->decide)) { /* it stands there already */
         done(w, slot, slot->row.core.state);
         return;
     }
     channel_effects(slot);
-    fill_decide(slot);
     slot_phase_set(slot, SLOT_SETTLE);
 }
 
@@ -178,7 +158,7 @@ static void log_settled(const struct slot *slot)
     if (d->duplicate)
         log_event(LOG_LEVEL_ERROR, "delivery.duplicate", LOG_S("delivery", slot->delivery),
                   LOG_S("kept", slot->row.core.ext_id[0] != '\0' ? slot->row.core.ext_id : o->ext_id),
-                  LOG_S("other", other_post(slot)));
+                  LOG_S("other", slot->decide.duplicate_id));
     if (d->alert)
         log_event(LOG_LEVEL_ERROR, "delivery.alert", LOG_S("delivery", slot->delivery),
                   LOG_S("why", "it was rejected and exists"));
@@ -205,12 +185,13 @@ static void foreign(struct worker *w, struct slot *slot)
     slot->outcome.kind = EV_CONFLICT;
     slot->outcome.ext_id[0] = '\0';
     slot->outcome.url[0] = '\0';
-    fill_report(w, slot);
+    report_foreign(&slot->report);
     decide(w, slot);
 }
 
 static void again_later(struct slot *slot, int64_t wait_ms)
 {
+    slot->not_taken = true;
     slot->retry_boot_ms = clock_boottime_ms() + wait_ms;
     slot_phase_set(slot, SLOT_SETTLE);
 }
@@ -218,8 +199,10 @@ static void again_later(struct slot *slot, int64_t wait_ms)
 void settle_answered(struct worker *w, struct slot *slot)
 {
     struct decide_request *q = &slot->decide;
-    if (q->base.result == REQUEST_PENDING || q->base.result == REQUEST_UNKNOWN)
+    if (q->base.result == REQUEST_PENDING || q->base.result == REQUEST_UNKNOWN) {
+        slot->not_taken = true;
         return; /* the same again, with the next round */
+    }
     if (q->base.result == REQUEST_REFUSED) {
         gauges_error(w->gauges, q->base.error);
         again_later(slot, SETTLE_RETRY_MS);

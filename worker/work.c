@@ -3,7 +3,7 @@
  * work: where work comes from: the agenda first (what comes again must not starve behind what is new), then the feed,
  * then what dead workers left.
  */
-#include "worker/worker.h"
+#include "worker/spool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -185,6 +185,7 @@ void work_take_in(struct worker *w)
 {
     int64_t now = clock_boottime_ms();
     keep_link(w);
+    spool_look(w, now); /* what is known already comes before what is to be done */
     if (w->backlog.count > 0) drain_backlog(w);
     if (!w->stopping && work_connected(w)) {
         if (w->take_count == 0 && slots_free(w) > 0 && now >= w->next_agenda_ms) read_agenda(w, now);

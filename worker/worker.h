@@ -24,6 +24,7 @@
 #include "keys/key.h"
 #include "ledger/agenda.h"
 #include "ledger/feed.h"
+#include "ledger/report.h"
 #include "ledger/round.h"
 #include "platforms/auth.h"
 #include "platforms/channel.h"
@@ -101,9 +102,11 @@ struct slot {
     bool has_outcome; /* known before the send: the item does not fit */
     enum { TRANSFER_NONE, TRANSFER_FAILED, TRANSFER_ANSWERED } transfer_end; /* of the write request */
     struct outcome outcome;
-    struct delivery_input report;
+    struct report report;
     struct delivery_decision decision;
     struct decide_request decide;
+    bool not_taken; /* the ledger was told of the outcome and did not take it */
+    enum { SPOOL_OUT, SPOOL_WRITTEN, SPOOL_IN } spooled;
     int64_t retry_boot_ms; /* the ledger refused it for now: not before */
     int64_t ready_boot_ms; /* since when it waits for a round */
 };
@@ -118,6 +121,7 @@ struct worker {
     struct redis_link *link;
     struct feed *feed;
     struct ledger_round *round;
+    struct spool *spool; /* NULL: outcomes are kept in memory only */
     struct transfer_pool *pool;
     struct lane *lanes; /* one for each channel, in their order */
     size_t lane_count;

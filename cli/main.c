@@ -30,6 +30,7 @@ static verb_function *const functions[VERB_COUNT] = {
     [VERB_EXPORT] = verb_export,
     [VERB_KEY] = verb_key,
     [VERB_DRAIN] = verb_drain,
+    [VERB_SPOOL] = verb_spool,
     [VERB_CONFIG] = verb_config,
     [VERB_COMPLETION] = verb_completion,
     [VERB_MAN] = verb_man,

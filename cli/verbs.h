@@ -141,6 +141,18 @@
       "Starts landfall-reconciler drain with the same arguments, which reads the platforms back until nothing is "     \
       "left that it can settle. Its exit code is this command's.",                                                     \
       "landfall drain --help", "what landfall-reconciler drain prints")                                                \
+    X(SPOOL, "spool", "", 0, 0, "Show outcomes that Redis has not taken yet, or settle them",                          \
+      "Workers write down in worker.spool_dir what Redis could not be told. Lists its files: whether the owner "       \
+      "lives, "                                                                                                        \
+      "how many outcomes are open, how old the oldest is. With --replay, settles the files whose owners are gone, as " \
+      "the next worker would; a line that cannot be read is put aside with its file, never deleted. Ends with 3 if "   \
+      "something is left.",                                                                                            \
+      "landfall spool",                                                                                                \
+      "{folder, files: [{file, alive, put_aside, environment, worker, outcomes, oldest_kept_at_ms, lines, "            \
+      "unreadable, "                                                                                                   \
+      "first_unreadable_line, why, torn_bytes}], deliveries: []}; with --replay files: [{file, end, settled, left, "   \
+      "unreadable, first_unreadable_line, why}], deliveries: [{delivery, attempt, event, result, state, reason, why, " \
+      "file}]")                                                                                                        \
     X(CONFIG, "config", "", 0, 0, "Print the configuration in force and where each setting came from",                 \
       "Never prints a password or a credential.", "landfall config",                                                   \
       "{file, settings: [{path, value, source}], redis_password, descriptors: [folder], channels: [name]}")            \
@@ -175,7 +187,7 @@ enum flag_kind {
 #define VERBS_OF_REDIS                                                                                                 \
     (VERBS_OF_ACTS | VERB_BIT(SUBMIT) | VERB_BIT(STATUS) | VERB_BIT(SHOW) | VERB_BIT(REPORT) | VERB_BIT(LEASES) |      \
      VERB_BIT(JOURNAL) | VERB_BIT(AUDIT) | VERB_BIT(EXPORT))
-#define VERBS_OF_CONFIG (VERBS_OF_REDIS | VERB_BIT(KEY) | VERB_BIT(CONFIG))
+#define VERBS_OF_CONFIG (VERBS_OF_REDIS | VERB_BIT(SPOOL) | VERB_BIT(KEY) | VERB_BIT(CONFIG))
 
 /* X(symbol, name, kind, word for its value, verbs, help) */
 #define FLAGS(X)                                                                                                       \
@@ -217,6 +229,7 @@ enum flag_kind {
     X(APPROVED_AT, "--approved-at", FLAG_NUMBER, "MS", VERB_BIT(KEY),                                                  \
       "Time of approval, ms since 1970; for formats that hold it")                                                     \
     X(GENERATION, "--generation", FLAG_NUMBER, "N", VERB_BIT(KEY), "Key generation (default 0)")                       \
+    X(REPLAY, "--replay", FLAG_SWITCH, "", VERB_BIT(SPOOL), "Settle what processes that are gone have left")           \
     X(MARKDOWN, "--markdown", FLAG_SWITCH, "", VERB_BIT(MAN), "As docs/cli.md")                                        \
     X(CONFIG, "--config", FLAG_TEXT, "FILE", VERBS_OF_CONFIG | VERB_BIT(DRAIN),                                        \
       "Configuration (else $LANDFALL_CONFIG, ./landfall.json, /etc/landfall/landfall.json)")                           \

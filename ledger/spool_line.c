@@ -73,20 +73,20 @@ bool spool_line_stamp(struct buf *out, const struct spool_stamp *stamp, struct e
     return finish(out, line, ok, err);
 }
 
-static bool set_attempt(json_t *line, const char *name, const struct report *r, struct errbuf *err)
+static bool set_attempt(json_t *line, const char *name, const struct attempt_report *r, struct errbuf *err)
 {
     set(line, "attempt", json_integer(r->input.attempt));
     return set_word(line, name, r->delivery, err) && set_word(line, "token", r->input.token, err);
 }
 
 /* Whether the item may be needed again: not of what is out, or was taken down by a person. */
-static bool keeps_item(const struct report *r)
+static bool keeps_item(const struct attempt_report *r)
 {
     return r->input.event != EV_COMMITTED && r->input.event != EV_DELETED &&
            r->item_len + r->frozen_len <= SPOOL_ITEM_MAX_BYTES;
 }
 
-bool spool_line_report(struct buf *out, const struct report *r, int64_t kept_at_ms, struct errbuf *err)
+bool spool_line_report(struct buf *out, const struct attempt_report *r, int64_t kept_at_ms, struct errbuf *err)
 {
     json_t *line = begin();
     struct errbuf ignored;
@@ -107,7 +107,7 @@ bool spool_line_report(struct buf *out, const struct report *r, int64_t kept_at_
     return finish(out, line, ok, err);
 }
 
-bool spool_line_done(struct buf *out, const struct report *report, struct errbuf *err)
+bool spool_line_done(struct buf *out, const struct attempt_report *report, struct errbuf *err)
 {
     json_t *line = begin();
     return finish(out, line, set_attempt(line, "done", report, err), err);
@@ -140,7 +140,7 @@ static bool is_hex(const char *text, size_t len)
 /* Delivery, attempt and token: which attempt this is about. */
 static bool read_attempt(struct spool_line *line, const char *name, struct errbuf *err)
 {
-    struct report *r = &line->report;
+    struct attempt_report *r = &line->report;
     struct delivery_id id;
     char normal[IDENTITY_NAME_BYTES], why[KEYS_ERR_BYTES];
     const char *token;
@@ -163,7 +163,7 @@ static bool read_attempt(struct spool_line *line, const char *name, struct errbu
 
 static bool read_words(struct spool_line *line, struct errbuf *err)
 {
-    struct report *r = &line->report;
+    struct attempt_report *r = &line->report;
     const char *event, *reason;
     if (!get_text(line->own_json, "event", 64, &event, err) || !get_text(line->own_json, "reason", 64, &reason, err))
         return false;
@@ -178,7 +178,7 @@ static bool read_words(struct spool_line *line, struct errbuf *err)
 
 static bool read_made_again(struct spool_line *line, struct errbuf *err)
 {
-    struct report *r = &line->report;
+    struct attempt_report *r = &line->report;
     const json_t *json = line->own_json;
     if (!get_text(json, "content", HASH_HEX_BYTES - 1, &r->content_hash, err) ||
         !get_text(json, "key", KEY_BYTES - 1, &r->key, err) ||
@@ -200,7 +200,7 @@ static bool read_made_again(struct spool_line *line, struct errbuf *err)
 /* The row's own limits hold for what goes into it. */
 static bool read_report(struct spool_line *line, struct errbuf *err)
 {
-    struct report *r = &line->report;
+    struct attempt_report *r = &line->report;
     const json_t *json = line->own_json;
     int64_t status;
     line->kind = SPOOL_LINE_REPORT;
@@ -254,7 +254,7 @@ void spool_line_fini(struct spool_line *line)
     line->own_json = NULL;
 }
 
-bool spool_line_same(const struct report *a, const struct report *b)
+bool spool_line_same(const struct attempt_report *a, const struct attempt_report *b)
 {
     return a->input.attempt == b->input.attempt && strcmp(a->input.token, b->input.token) == 0 &&
            strcmp(a->delivery, b->delivery) == 0;

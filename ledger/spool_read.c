@@ -43,7 +43,7 @@ static void note_bad(struct spool_content *c, const struct errbuf *why)
 }
 
 /* The newest line of the attempt is what counts: the same outcome may have been written twice. */
-static void drop_same(struct spool_content *c, const struct report *report)
+static void drop_same(struct spool_content *c, const struct attempt_report *report)
 {
     size_t kept = 0;
     for (size_t i = 0; i < c->count; i++) {

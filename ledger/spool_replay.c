@@ -14,7 +14,7 @@
 
 /* A report on its way into its row. */
 struct item {
-    struct report *report;
+    struct attempt_report *report;
     const struct delivery_policy *policy;
     struct row row;
     struct delivery_decision decision;
@@ -60,7 +60,8 @@ static void decide(struct work *w, struct item *item)
 {
     int64_t now_ms = server_clock_now(link_clock(w->replay->link), clock_boottime_ms());
     item->report->input.jitter = random_below(UINT32_MAX);
-    item->open = report_decide(item->report, &item->row.core, item->policy, now_ms, &item->decision, &item->request);
+    item->open =
+        attempt_report_decide(item->report, &item->row.core, item->policy, now_ms, &item->decision, &item->request);
     if (!item->open) end(w, item, SPOOL_ALREADY, NULL);
 }
 
@@ -78,7 +79,7 @@ static void answered(struct work *w, struct item *item)
         decide(w, item);
         break;
     case DECIDE_FOREIGN:
-        report_foreign(item->report);
+        attempt_report_foreign(item->report);
         decide(w, item);
         break;
     case DECIDE_NO_CONTENT: end(w, item, SPOOL_NOTHING, NULL); break;

@@ -26,7 +26,7 @@ enum spool_result {
 /* One report's end. Borrowed for the call. */
 struct spool_told {
     const char *file;
-    const struct report *report;
+    const struct attempt_report *report;
     enum spool_result result;
     enum delivery_state state; /* settled, already */
     enum delivery_reason reason;

@@ -96,8 +96,8 @@ static void fill_report(struct worker *w, struct slot *slot)
 {
     const struct outcome *o = &slot->outcome;
     const struct delivery_policy *p = &slot->lane->channel->policy;
-    struct report *r = &slot->report;
-    *r = (struct report){
+    struct attempt_report *r = &slot->report;
+    *r = (struct attempt_report){
         .channel = slot->channel,
         .delivery = slot->delivery,
         .input = {.event = o->kind, .reason = o->reason, .attempt = slot->claim.attempt},
@@ -132,8 +132,8 @@ static void done(struct worker *w, struct slot *slot, enum delivery_state state)
 
 static void decide(struct worker *w, struct slot *slot)
 {
-    if (!report_decide(&slot->report, &slot->row.core, &slot->lane->channel->policy, ledger_now(w), &slot->decision,
-                       &slot->decide)) { /* it stands there already */
+    if (!attempt_report_decide(&slot->report, &slot->row.core, &slot->lane->channel->policy, ledger_now(w),
+                               &slot->decision, &slot->decide)) { /* it stands there already */
         done(w, slot, slot->row.core.state);
         return;
     }
@@ -185,7 +185,7 @@ static void foreign(struct worker *w, struct slot *slot)
     slot->outcome.kind = EV_CONFLICT;
     slot->outcome.ext_id[0] = '\0';
     slot->outcome.url[0] = '\0';
-    report_foreign(&slot->report);
+    attempt_report_foreign(&slot->report);
     decide(w, slot);
 }
 

@@ -181,7 +181,7 @@ static const struct delivery_policy *policy_of(void *context, const char *channe
 static void told(void *context, const struct spool_told *t)
 {
     struct worker *w = context;
-    const struct report *r = t->report;
+    const struct attempt_report *r = t->report;
     if (t->result == SPOOL_LEFT) {
         log_event_limited(LOG_LEVEL_WARN, "spool.left", LOG_S("delivery", r->delivery), LOG_S("file", t->file),
                           LOG_S("why", t->why));

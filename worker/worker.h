@@ -23,8 +23,8 @@
 #include "keys/identity.h"
 #include "keys/key.h"
 #include "ledger/agenda.h"
+#include "ledger/attempt_report.h"
 #include "ledger/feed.h"
-#include "ledger/report.h"
 #include "ledger/round.h"
 #include "platforms/auth.h"
 #include "platforms/channel.h"
@@ -102,7 +102,7 @@ struct slot {
     bool has_outcome; /* known before the send: the item does not fit */
     enum { TRANSFER_NONE, TRANSFER_FAILED, TRANSFER_ANSWERED } transfer_end; /* of the write request */
     struct outcome outcome;
-    struct report report;
+    struct attempt_report report;
     struct delivery_decision decision;
     struct decide_request decide;
     bool not_taken; /* the ledger was told of the outcome and did not take it */

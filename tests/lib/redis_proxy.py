@@ -14,6 +14,8 @@ import socket
 import threading
 import time
 
+from lib.procs import free_port
+
 CHUNK_BYTES = 65536
 ACCEPT_TICK_S = 0.05
 
@@ -102,7 +104,7 @@ class RedisProxy:
         self.connections = set()
         self.counted = 0  # round trips of connections that are gone
         self.port = None
-        self.listener = None
+        self.listener, self.listening = None, False
         self.ended = False
 
     def __enter__(self):
@@ -112,6 +114,7 @@ class RedisProxy:
     def __exit__(self, *exc):
         self.ended = True
         self.refuse()
+        self.listener.close()
         self.flows.set()
 
     @property
@@ -147,21 +150,22 @@ class RedisProxy:
                 connection.abandoned = True
 
     def refuse(self):
-        """Closes all connections and refuses new ones, until accept()."""
-        if self.listener is not None:
-            self.listener.close()
-            self.listener = None
+        """Closes all connections and refuses new ones, until accept(). The port stays ours meanwhile."""
+        if self.listening:
+            self.listening = False
+            self.listener.shutdown(socket.SHUT_RDWR)
         self.drop_all()
 
     def accept(self):
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", self.port or 0))
-        listener.listen(128)
-        listener.settimeout(ACCEPT_TICK_S)
-        self.port = listener.getsockname()[1]
-        self.listener = listener
-        threading.Thread(target=self._accept_loop, args=(listener,), daemon=True).start()
+        if self.listener is None:
+            self.port = free_port()  # one that the kernel chooses in bind() would be given up with shutdown()
+            self.listener = socket.socket()
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.listener.bind(("127.0.0.1", self.port))
+            self.listener.settimeout(ACCEPT_TICK_S)
+        self.listener.listen(128)
+        self.listening = True
+        threading.Thread(target=self._accept_loop, daemon=True).start()
 
     def drop_all(self):
         with self.lock:
@@ -171,10 +175,10 @@ class RedisProxy:
 
     # ---- inside
 
-    def _accept_loop(self, listener):
-        while self.listener is listener:
+    def _accept_loop(self):
+        while self.listening:
             try:
-                client, _ = listener.accept()
+                client, _ = self.listener.accept()
             except TimeoutError:
                 continue
             except OSError:

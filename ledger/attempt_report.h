@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report: what is known of one attempt, on its way into the row.
+ * attempt_report: what is known of one attempt, on its way into the row.
  *
  * A worker makes it from the platform's answer and settles it; what Redis could not take at once waits in a spool file
  * and is settled from there (spool_replay.h). Both do it with the two functions here: decide with the row as it is
@@ -9,13 +9,13 @@
  *
  * All text is borrowed for as long as the report is used.
  */
-#ifndef LANDFALL_LEDGER_REPORT_H
-#define LANDFALL_LEDGER_REPORT_H
+#ifndef LANDFALL_LEDGER_ATTEMPT_REPORT_H
+#define LANDFALL_LEDGER_ATTEMPT_REPORT_H
 
 #include "ledger/calls_decide.h"
 #include "runtime/errbuf.h"
 
-struct report {
+struct attempt_report {
     const char *channel, *delivery; /* checked names */
     struct delivery_input input;    /* all but ext_id and two_found, which are set here */
     const char *ext_id, *url;       /* "": none */
@@ -32,11 +32,11 @@ struct report {
 
 /* True: *request is ready for round_settle(); *decision and row are borrowed by it. False: the row says so already, and
  * *decision has where it stands. */
-MUSTCHECK bool report_decide(struct report *report, const struct delivery_row *row,
-                             const struct delivery_policy *policy, int64_t now_ms, struct delivery_decision *decision,
-                             struct decide_request *request);
+MUSTCHECK bool attempt_report_decide(struct attempt_report *report, const struct delivery_row *row,
+                                     const struct delivery_policy *policy, int64_t now_ms,
+                                     struct delivery_decision *decision, struct decide_request *request);
 
 /* DECIDE_FOREIGN: the platform gave an id that belongs to another delivery. What that means for this one is unknown. */
-void report_foreign(struct report *report);
+void attempt_report_foreign(struct attempt_report *report);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ledger/report.h"
+#include "ledger/attempt_report.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@ static const char *some(const char *text)
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
-static void fill_made_again(const struct report *report, struct decide_request *request)
+static void fill_made_again(const struct attempt_report *report, struct decide_request *request)
 {
     request->attempt = report->input.attempt;
     request->token = report->input.token;
@@ -23,14 +23,15 @@ static void fill_made_again(const struct report *report, struct decide_request *
 }
 
 /* Beside the post that is kept: this one, where another id is kept already, or the one that the answer betrays. */
-static const char *other_post(const struct report *report, const struct delivery_row *row)
+static const char *other_post(const struct attempt_report *report, const struct delivery_row *row)
 {
     bool second = row->ext_id[0] != '\0' && strcmp(row->ext_id, report->ext_id) != 0;
     return second || report->duplicate[0] == '\0' ? report->ext_id : report->duplicate;
 }
 
-bool report_decide(struct report *report, const struct delivery_row *row, const struct delivery_policy *policy,
-                   int64_t now_ms, struct delivery_decision *decision, struct decide_request *request)
+bool attempt_report_decide(struct attempt_report *report, const struct delivery_row *row,
+                           const struct delivery_policy *policy, int64_t now_ms, struct delivery_decision *decision,
+                           struct decide_request *request)
 {
     report->input.ext_id = report->ext_id;
     report->input.two_found = report->duplicate[0] != '\0';
@@ -52,7 +53,7 @@ bool report_decide(struct report *report, const struct delivery_row *row, const 
     return true;
 }
 
-void report_foreign(struct report *report)
+void attempt_report_foreign(struct attempt_report *report)
 {
     report->input.event = EV_CONFLICT;
     report->input.reason = RS_NONE;

@@ -203,7 +203,9 @@ static void test_fixtures(void **state)
     DIR *dir = opendir(folder);
     assert_non_null(dir);
     for (struct dirent *entry; (entry = readdir(dir));) {
-        if (!strstr(entry->d_name, ".json") || strcmp(entry->d_name, "channel.json") == 0) continue;
+        if (!strstr(entry->d_name, ".json") || strcmp(entry->d_name, "channel.json") == 0 ||
+            strcmp(entry->d_name, "walks.json") == 0) /* another test reads it */
+            continue;
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
         run_file(&suite, path);
     }

@@ -57,7 +57,7 @@ static void take_page(struct search *search, const json_t *page, const char *nam
     if (!expected || strcmp(url, expected) != 0) fail_msg("%s: asks for\n  %s\n  not for\n  %s", name, url, expected);
     shipped_answer(&answer, json_object_get(page, "answer"));
     const struct transfer_facts facts = {.reached = true, .complete = true, .status = answer.status};
-    (void)!search_take_answer(search, &facts, &answer, 0);
+    (void)!search_take_answer(search, &facts, &answer, 0); /* how it goes on shows in the next request */
     answer_fini(&answer);
 }
 
@@ -77,8 +77,7 @@ static void run_walk(struct channel *channel, const json_t *walk)
 {
     struct errbuf err;
     struct form form;
-    size_t slot, i;
-    json_t *page;
+    size_t slot;
     const char *name = json_string_value(json_object_get(walk, "name"));
     const int64_t from_ms = json_integer_value(json_object_get(walk, "attempt_from_ms"));
     json_t *marks = marks_of(channel, walk);
@@ -87,7 +86,8 @@ static void run_walk(struct channel *channel, const json_t *walk)
         .marks = marks, .attempt_from_ms = from_ms, .commit_by_ms = from_ms + ATTEMPT_MS};
     if (!mark_index_add(index, &wanted, &slot, &err)) fail_msg("%s: %s", name, err.text);
     struct search *search = search_new(channel, index, from_ms);
-    json_array_foreach(json_object_get(walk, "pages"), i, page) take_page(search, page, name);
+    for (size_t i = 0; i < json_array_size(json_object_get(walk, "pages")); i++)
+        take_page(search, json_array_get(json_object_get(walk, "pages"), i), name);
     if (search_next_request(search, &form)) fail_msg("%s: goes on", name);
     check_end(search, slot, json_object_get(walk, "expect"), name);
     search_free(&search);
@@ -99,14 +99,13 @@ static void test_walks(void **state)
 {
     struct test_channels channels;
     char path[500];
-    size_t i;
-    json_t *walk;
     snprintf(path, sizeof path, "%s/fixtures/%s/walks.json", shipped_folder, (const char *)*state);
     if (access(path, F_OK) != 0) return;
     struct channel *channel = shipped_channel(*state, &channels);
     json_t *walks = json_file(path);
     assert_true(channel->descriptor->listing.given && json_array_size(walks) > 0);
-    json_array_foreach(walks, i, walk) run_walk(channel, walk);
+    for (size_t i = 0; i < json_array_size(walks); i++)
+        run_walk(channel, json_array_get(walks, i));
     json_decref(walks);
     test_channels_close(&channels);
 }

@@ -7,6 +7,14 @@
 #include "cli/out.h"
 #include "cli/person.h"
 
+/* What workers pause a channel for, and lift by themselves: a person's pause must not look like theirs. */
+static bool check_why(const char *why, struct errbuf *err)
+{
+    if (strcmp(why, "credential") != 0 && strcmp(why, "configuration") != 0) return true;
+    return errbuf_set(err, "--why: the word %s alone is what workers say, who lift such a pause themselves; say more",
+                      why);
+}
+
 static bool exists(const struct cli *cli, const struct reads_channel *channel)
 {
     int64_t any = 0;
@@ -89,7 +97,8 @@ enum cli_exit pausing(struct cli *cli, enum channel_op op)
         errbuf_set(&cli->err, "a channel is named platform/account: %s", why);
         return cli_fail(cli, EXIT_USAGE);
     }
-    if (!person_read(&cli->options, &person, &cli->err)) return cli_fail(cli, EXIT_USAGE);
+    if (!person_read(&cli->options, &person, &cli->err) || !check_why(person.why, &cli->err))
+        return cli_fail(cli, EXIT_USAGE);
     if (!cli_load(cli)) return EXIT_USAGE;
     if (!cli_check_partition(cli, name, &cli->err)) return cli_fail(cli, EXIT_USAGE);
     enum cli_exit code = cli_connect(cli);

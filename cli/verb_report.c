@@ -159,7 +159,7 @@ static bool add_notes(struct report *report)
     struct notes_processes processes = {0};
     char from[WHEN_TEXT_BYTES];
     if (report->kept_from_ms)
-        out_add_format(report->notes, "what became of deliveries before %s is not kept; this report begins there",
+        out_add_format(report->notes, "outcomes before %s are not all kept: this report can be believed from then on",
                        when_text(report->kept_from_ms, report->now_ms, from));
     if (report->refused_input)
         out_add_format(report->notes,

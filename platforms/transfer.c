@@ -24,6 +24,8 @@
 
 /* How often a transfer at its limit is driven while it still receives: 16 KiB each time, libcurl's buffer. */
 #define LAST_DRIVES_MAX 128
+/* libcurl's own limit stands so long after ours. */
+#define BACKSTOP_MS 3600000
 /* An address that moved is noticed after this long, for reused connections and cached names. */
 #define CONNECTION_MAX_AGE_S 60L
 #define NAME_MAX_AGE_S       10L
@@ -241,7 +243,7 @@ static void set_rules(struct transfer *t)
     SET(t, CURLOPT_MAXAGE_CONN, CONNECTION_MAX_AGE_S);
     SET(t, CURLOPT_MAXLIFETIME_CONN, CONNECTION_MAX_AGE_S);
     SET(t, CURLOPT_DNS_CACHE_TIMEOUT, NAME_MAX_AGE_S);
-    SET(t, CURLOPT_TIMEOUT_MS, (long)(2 * t->options.limit_ms));
+    SET(t, CURLOPT_TIMEOUT_MS, (long)(t->options.limit_ms + BACKSTOP_MS));
     SET(t, CURLOPT_FRESH_CONNECT, t->options.fresh_connection ? 1L : 0L);
     SET(t, CURLOPT_FORBID_REUSE, t->options.fresh_connection ? 1L : 0L);
 }

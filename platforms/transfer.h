@@ -8,8 +8,9 @@
  * answer, checks TLS certificates always, and never runs libcurl's verbose mode.
  *
  * Time limits are landfall's own, on CLOCK_BOOTTIME. libcurl's own limit ends a transfer without reading its socket, so
- * that an answer that lies there is lost (seen with 7.88.1); it stands at twice ours, as a backstop. At our limit a
- * transfer is driven once more: what has arrived is read, nothing is sent any more.
+ * that an answer that lies there is lost (seen with 7.88.1); it stands an hour after ours, as a backstop: a process
+ * that was stopped for minutes still reads what came. At our limit a transfer is driven once more: what has arrived is
+ * read, nothing is sent any more.
  *
  * transfer_start() copies what it needs from the request; request bytes are wiped when the transfer ends. The pool owns
  * a transfer until transfer_next_done() gives it to the caller, who ends it with transfer_free(). The environment's

@@ -204,6 +204,7 @@ void settle_answered(struct worker *w, struct slot *slot)
         return; /* the same again, with the next round */
     }
     if (q->base.result == REQUEST_REFUSED) {
+        log_event_limited(LOG_LEVEL_WARN, "ledger.refused", LOG_S("why", q->base.error));
         gauges_error(w->gauges, q->base.error);
         again_later(slot, SETTLE_RETRY_MS);
         return;

@@ -17,7 +17,8 @@
 -- Invariant: a channel's member of the agenda exists exactly while deliveries wait and it is not paused; a walk lease has
 -- an end and is given back by its holder only.
 
-check_keys({'agenda', 'counts', 'epoch', 'audit'})
+local refusal = check_keys({'agenda', 'counts', 'epoch', 'audit'})
+if refusal then return refusal end
 
 local function audit(ch, act, why, user, host)
     if user == '' then return end
@@ -136,7 +137,7 @@ end
 local function run(ch, op, arguments)
     if not ch then return {'error', 'arguments: no such channel'} end
     load_channel(ch)
-    local bad = call.bad or ch.bad or (not ops[op] and 'arguments: unknown op')
+    local bad = ch.bad or (not ops[op] and 'arguments: unknown op')
     if bad then return {'error', bad} end
     touch(ch)
     return ops[op](ch, arguments[1] or '', arguments[2] or '', arguments[3] or '')

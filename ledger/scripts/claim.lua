@@ -21,7 +21,8 @@ local CONTENT_FIELDS = {'approved_at', 'not_before', 'not_after', 'dated'}
 local PREDECESSOR_WAIT_MS = 10000
 local BUSY_WAIT_MS = 60000
 
-check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue', 'epoch'})
+local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue', 'epoch'})
+if refusal then return refusal end
 local run_id, worker, expires_at = next_arg(), next_arg(), next_number()
 local environment, longest_window = next_arg(), next_number()
 local late = now > expires_at

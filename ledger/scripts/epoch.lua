@@ -38,7 +38,6 @@ end
 
 -- Reads the epoch; the answer for the whole call if this Redis belongs to another environment.
 local function enter_epoch(run_id, environment, longest_window, may_write)
-    if call.bad then return nil end
     read_epoch()
     if epoch.environment and epoch.environment ~= environment then return {'environment', epoch.environment} end
     if may_write and run_id ~= '' then note_epoch(run_id, environment, longest_window) end

@@ -9,7 +9,8 @@
 --
 -- Invariant: what is applied is audited, in the same step; what is not applied leaves no trace.
 
-check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'audit'})
+local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'audit'})
+if refusal then return refusal end
 local act, user, host, why = next_arg(), next_arg(), next_arg(), next_arg()
 
 return each_delivery(next_decision, function(d, block)

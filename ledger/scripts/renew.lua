@@ -7,7 +7,8 @@
 -- Invariant: only the attempt that the row and the lease both name is prolonged, and commit_by moves with it. In doubt,
 -- the lease is not prolonged past what the platform's key window allows: "ok" then names the end that it has.
 
-check_keys({'agenda', 'counts'})
+local refusal = check_keys({'agenda', 'counts'})
+if refusal then return refusal end
 
 local function read_renew()
     return {token = next_arg(), lease_ms = next_number(), late_commit = next_number(), margin = next_number(),

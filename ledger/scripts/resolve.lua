@@ -12,7 +12,8 @@
 -- commit and become visible, and after what a restart of this Redis may have made it forget. Both are looked at here,
 -- where they cannot change meanwhile.
 
-check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'epoch'})
+local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'epoch'})
+if refusal then return refusal end
 local run_id, environment, longest_window = next_arg(), next_arg(), next_number()
 local foreign = enter_epoch(run_id, environment, longest_window, true)
 

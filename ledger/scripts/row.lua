@@ -105,10 +105,12 @@ local function wrong_type(kind, key)
     return nil
 end
 
--- The first global key of the wrong type stops every delivery of the call, one of a channel those of the channel.
+-- A global key of the wrong type is no delivery's fault: the answer for the whole call is an error. One of a channel stops
+-- those of the channel.
 local function check_keys(needed)
     for _, name in ipairs(needed) do
-        call.bad = call.bad or wrong_type(name, global[name])
+        local bad = wrong_type(name, global[name])
+        if bad then return {err = 'WRONGTYPE ' .. bad} end
     end
     for _, ch in ipairs(channels) do
         for _, kind in ipairs({'waiting', 'uncertain', 'channel', 'posts', 'walk'}) do
@@ -120,7 +122,7 @@ end
 -- ---- facts of a channel, read once per call
 
 local function load_channel(ch)
-    if ch.loaded or ch.bad or call.bad then return end
+    if ch.loaded or ch.bad then return end
     ch.loaded = true
     local got = redis.call('HMGET', ch.channel, 'next_at', 'blocked_until', 'ramp', 'paused')
     for i, name in ipairs({'next_at', 'blocked_until', 'ramp'}) do
@@ -163,7 +165,6 @@ end
 -- Reads one delivery; returns what is wrong with it, or nil. Nothing is written before this has returned nil.
 local function load_delivery(d)
     if not d.ch then return 'arguments: no such channel' end
-    if call.bad then return call.bad end
     load_channel(d.ch)
     if d.ch.bad then return d.ch.bad end
     local lease, flat, bad = redis.pcall('GET', d.lease_key), redis.pcall('HGETALL', d.row), wrong_type('request', d.request)
@@ -417,7 +418,6 @@ local function write_agenda()
 end
 
 local function finish()
-    if call.bad then return end
     for _, ch in ipairs(call.touched) do write_channel(ch) end
     write_agenda()
     for _, field in ipairs(call.counts) do

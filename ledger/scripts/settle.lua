@@ -9,6 +9,7 @@
 -- Invariant: a decision is applied to the row that it was made for, or not at all; then the answer has the row, and the
 -- worker decides again. It frees more memory than it takes, so a full server does not stop it.
 
-check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels'})
+local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels'})
+if refusal then return refusal end
 
 return each_delivery(next_decision, apply_decision)

@@ -12,7 +12,8 @@
 
 local UNREAD_MS = 60000 -- core/delivery.c says the same: if nobody has read the entry by then, the agenda brings it
 
-check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue'})
+local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue'})
+if refusal then return refusal end
 local queue_max = next_number()
 
 local function read_submit()

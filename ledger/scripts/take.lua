@@ -20,7 +20,8 @@ local UNREADABLE_MS = 3600000
 local UNKNOWN_MS = 30000
 local POISON = 5 -- handed out so often without an answer to a claim
 
-check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels'})
+local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels'})
+if refusal then return refusal end
 
 local function read_take()
     return {member = next_arg(), score = next_number()}
@@ -52,7 +53,7 @@ for _, ch in ipairs(channels) do
     load_channel(ch)
     if ch.bad then
         schedule('channel:' .. ch.name, now + UNREADABLE_MS)
-    elseif not call.bad then
+    else
         ch.allowance = allowance(ch)
         hand_out(ch, 0)
         touch(ch)

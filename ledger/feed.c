@@ -227,6 +227,27 @@ static bool read_counts(const struct ledger *ledger, struct redis_link *link, st
     return ok;
 }
 
+bool feed_hold(struct feed *feed, struct redis_link *link, const char *const *ids, size_t count, int64_t limit_ms,
+               struct errbuf *err)
+{
+    struct args args;
+    struct redisReply *reply = NULL;
+    if (count == 0) return true;
+    args_init(&args);
+    args_command(&args, "XCLAIM");
+    args_key(&args, &feed->ledger->names, NAMES_QUEUE, NULL);
+    args_text(&args, FEED_GROUP_WORKERS);
+    args_text(&args, feed->consumer);
+    args_number(&args, 0);
+    for (size_t i = 0; i < count && i < FEED_COUNT_MAX; i++)
+        args_text(&args, ids[i]);
+    args_text(&args, "JUSTID"); /* with it, nothing is counted */
+    bool ok = args_exchange(&args, link, &reply, limit_ms, err);
+    args_fini(&args);
+    if (reply) freeReplyObject(reply); /* an error: what it is, the claims are told as well */
+    return ok;
+}
+
 bool feed_reclaim(struct feed *feed, struct redis_link *link, int64_t idle_ms, size_t room, struct feed_batch *out,
                   int64_t limit_ms, struct errbuf *err)
 {
@@ -264,10 +285,30 @@ bool feed_reclaim(struct feed *feed, struct redis_link *link, int64_t idle_ms, s
 
 /* ---- refusing, leaving ---- */
 
+/* Acknowledged and deleted only when it is written down elsewhere: a full server takes no XADD, and deletes all the
+ * same. */
+static bool forget_entry(const struct ledger *ledger, struct redis_link *link, const char *id, int64_t limit_ms,
+                         struct errbuf *err)
+{
+    struct args args;
+    struct redisReply **replies;
+    args_init(&args);
+    args_command(&args, "XACK");
+    args_key(&args, &ledger->names, NAMES_QUEUE, NULL);
+    args_text(&args, FEED_GROUP_WORKERS);
+    args_text(&args, id);
+    args_command(&args, "XDEL");
+    args_key(&args, &ledger->names, NAMES_QUEUE, NULL);
+    args_text(&args, id);
+    bool ok = args_read(&args, link, &replies, limit_ms, err);
+    if (ok) args_free_replies(replies, args.command_count);
+    args_fini(&args);
+    return ok;
+}
+
 bool feed_refuse(const struct ledger *ledger, struct redis_link *link, const struct feed_entry *entry, const char *why,
                  int64_t limit_ms, struct errbuf *err)
 {
-    static const char *const done[] = {"XACK", "XDEL"};
     size_t len = 0;
     const char *item = feed_value(entry, "item", &len);
     if (!item && entry->field_count > 0) {
@@ -289,16 +330,10 @@ bool feed_refuse(const struct ledger *ledger, struct redis_link *link, const str
     args_text(&args, why);
     args_text(&args, "first_kb");
     args_bytes(&args, item, len < REFUSED_BYTES ? len : REFUSED_BYTES);
-    for (size_t i = 0; i < sizeof done / sizeof done[0]; i++) {
-        args_command(&args, done[i]);
-        args_key(&args, &ledger->names, NAMES_QUEUE, NULL);
-        if (i == 0) args_text(&args, FEED_GROUP_WORKERS);
-        args_text(&args, entry->id);
-    }
     bool ok = args_read(&args, link, &replies, limit_ms, err);
     if (ok) args_free_replies(replies, args.command_count);
     args_fini(&args);
-    return ok;
+    return ok && forget_entry(ledger, link, entry->id, limit_ms, err);
 }
 
 bool feed_leave(struct feed *feed, struct redis_link *link, int64_t limit_ms, struct errbuf *err)

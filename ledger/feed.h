@@ -64,6 +64,11 @@ int64_t feed_wake_ms(const struct feed *feed);
  * itself. */
 MUSTCHECK bool feed_step(struct feed *feed, size_t room, struct feed_batch *out, struct errbuf *err);
 
+/* Entries that this process holds and cannot claim yet, because the ledger refuses: nobody takes them over meanwhile,
+ * and it does not count as handing them out. At most FEED_COUNT_MAX ids. */
+MUSTCHECK bool feed_hold(struct feed *feed, struct redis_link *link, const char *const *ids, size_t count,
+                         int64_t limit_ms, struct errbuf *err);
+
 /* Take over entries that no consumer has touched for idle_ms, up to `room`, on the ledger's own link (a round trip).
  * Call every few seconds. */
 MUSTCHECK bool feed_reclaim(struct feed *feed, struct redis_link *link, int64_t idle_ms, size_t room,

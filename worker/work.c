@@ -167,13 +167,28 @@ static void read_feed(struct worker *w)
     drain_backlog(w);
 }
 
+/* Entries whose claims the ledger refuses (a full server, ..) stay with this worker: that nobody comes to claim them is
+ * not their fault. */
+static void hold_entries(struct worker *w)
+{
+    struct errbuf err = {{0}};
+    const char *ids[FEED_COUNT_MAX];
+    size_t count = 0;
+    for (int i = 0; i < w->slot_count && count < FEED_COUNT_MAX; i++) {
+        const struct slot *slot = &w->slots[i];
+        if (slot->phase == SLOT_CLAIM && slot->entry_id[0] != '\0' && slot->claim_sent) ids[count++] = slot->entry_id;
+    }
+    if (!feed_hold(w->feed, w->link, ids, count, w->config->redis_round_limit_ms, &err))
+        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+}
+
 static void reclaim(struct worker *w, int64_t now)
 {
     struct errbuf err = {{0}};
     int free_slots = slots_free(w);
-    w->next_reclaim_ms = now + WORKER_RECLAIM_MS;
-    if (w->config->worker_reclaim_idle_ms < WORKER_RECLAIM_MS)
-        w->next_reclaim_ms = now + w->config->worker_reclaim_idle_ms;
+    int64_t pause_ms = w->config->worker_reclaim_idle_ms / 2;
+    w->next_reclaim_ms = now + (pause_ms < WORKER_RECLAIM_MS ? pause_ms : WORKER_RECLAIM_MS);
+    hold_entries(w);
     if (w->backlog.count > 0 || free_slots <= 0) return;
     if (!feed_reclaim(w->feed, w->link, w->config->worker_reclaim_idle_ms, (size_t)free_slots, &w->backlog,
                       w->config->redis_round_limit_ms, &err))

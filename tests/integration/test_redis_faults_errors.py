@@ -3,6 +3,7 @@
 up, words that name the error, few of them, and recovery without a restart.
 """
 import contextlib
+import json
 import os
 import signal
 import threading
@@ -176,6 +177,32 @@ def test_busy():
             while os.clock() < start + 2 do end""").join()
         third = deliveries + fleet.add_many("mastodon/brand", ["it-3"])
         finish(fleet, worker, third)
+
+
+@together.test
+def test_what_the_server_refuses_for_long_is_nobodys_fault():
+    """Claims are refused for ten times the time after which entries are taken over: they stay where they are and are not put
+    aside as poison, and input that is to be refused is not lost where it cannot be written down."""
+    with Fleet(["mastodon"], channel=UNPACED, config={"worker": {"reclaim_idle_ms": 200}}) as fleet:
+        workers = [fleet.start_worker(), fleet.start_worker()]
+        wait_for(lambda: fleet.db.exists(QUEUE), what="the group")
+        pipe = fleet.db.pipeline(transaction=True)
+        for n in range(20):
+            pipe.xadd(QUEUE, {"channel": "mastodon/brand", "item": json.dumps(fleet.item(f"it-{n}"))})
+        pipe.xadd(QUEUE, {"channel": "mastodon/brand"})
+        pipe.config_set("maxmemory", "1")
+        bad = pipe.execute()[20]
+        deliveries = [f"mastodon/brand/it-{n}" for n in range(20)]
+        written(workers[0], "OOM")
+        time.sleep(3)
+        assert fleet.sim.report()["totals"]["writes"] == 0 and fleet.db.xlen(QUEUE) == 21
+        fleet.db.config_set("maxmemory", "0")
+        fleet.wait_states(deliveries, "published")
+        wait_for(lambda: fleet.db.xlen(QUEUE) == 0, what="the bad entry to be refused")
+        assert set(fleet.refused()) == {bad}
+        report = fleet.check_judge(**dict.fromkeys(deliveries, 1))
+        assert report["totals"]["writes"] == len(deliveries)
+        assert [worker.stop() for worker in workers] == [0, 0]
 
 
 # ---- who may come in

@@ -246,6 +246,46 @@ def test_connections_die_all_the_time():
 
 
 @together.test
+def test_doubts_end_although_connections_die_all_the_time():
+    """The platform commits and hangs up; worker and reconciler lose Redis again and again. Each post is found, none is made
+    twice."""
+    with Fleet(["forem", "mastodon"], channel=UNPACED, proxied=True) as fleet:
+        for platform in fleet.platforms:
+            fleet.sim.fault("commit_then_close", platform, times=6)
+        deliveries = fleet.add_many("forem/brand", ids(20)) + fleet.add_many("mastodon/brand", ids(20))
+        programs = [fleet.start_worker(), fleet.start_reconciler()]
+        for _ in range(20):
+            time.sleep(0.2)
+            fleet.proxy.drop_all()
+        fleet.wait_states(deliveries, "published", timeout_s=60)
+        fleet.check_judge(**dict.fromkeys(deliveries, 1))
+        sources = [fleet.row(name)["source"] for name in deliveries]
+        assert sources.count("response") <= len(deliveries) - 12 and "read_back" in sources
+        assert fleet.db.xlen("lf:{0}:journal") == 0
+        assert [process.stop() for process in programs] == [0, 0]
+
+
+@together.test
+def test_a_reconciler_lives_through_a_standstill():
+    """Its page was read when Redis stood still: what it found is written when Redis is back, and nothing is sent again."""
+    with Fleet(["forem"], channel=UNPACED) as fleet:
+        fleet.sim.fault("commit_then_close", "forem")
+        delivery, = fleet.add_many("forem/brand", ["it-1"])
+        assert fleet.run_worker() == 3 and fleet.state(delivery) == "uncertain"
+        reads = fleet.sim.report()["totals"]["reads"]
+        reconciler = fleet.start_reconciler()
+        wait_for(lambda: fleet.sim.report()["totals"]["reads"] > reads, 15, lambda: fleet.output())
+        fleet.redis.pause()
+        time.sleep(SHORT_AWAY_S)
+        fleet.redis.resume()
+        row = fleet.wait_state(delivery, "published")
+        assert row["source"] == "read_back"
+        assert fleet.sim.delivery(delivery)["writes"] == 1
+        fleet.check_judge(**{delivery: 1})
+        assert reconciler.stop() == 0
+
+
+@together.test
 def test_the_clients_are_killed_and_the_scripts_forgotten():
     with Fleet(["mastodon", "webhook"], channel=UNPACED) as fleet:
         deliveries = fleet.add_many("mastodon/brand", ids(100)) + fleet.add_many("webhook/brand", ids(100))

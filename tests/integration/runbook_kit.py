@@ -21,13 +21,14 @@ from lib.tree import program  # noqa: E402
 MASTODON, FOREM, NOTES = "mastodon/brand", "forem/brand", "notices/brand"
 LAUNCH = f"{MASTODON}/launch"
 # Long leases: none ends while a page is being read.
-SLOW = {"times": {**TIMES, "lease_ms": 60000}, "pace": {"spacing_ms": 0, "burst": 1}}
+SLOW = {"times": {**TIMES, "lease_ms": 60000}, "write_limit_ms": 20000, "pace": {"spacing_ms": 0, "burst": 1}}
 
 
 @contextlib.contextmanager
 def fleet(platforms=("mastodon",), notes=False, times=None, **more):
     channel = {platform: {**SLOW, "times": {**SLOW["times"], **(times or {})}} for platform in platforms}
-    with Fleet(platforms, channel=channel, descriptors=[NOTICES], **more) as one:
+    with Fleet(platforms, channel=channel, descriptors=[NOTICES], config={"worker": {"spool_dir": "spool"}}, **more) as one:
+        os.mkdir(os.path.join(one.dir, "spool"))
         if notes:
             url = one.add_fake("notices", "notices", NOTES, NOTICES_TOKEN)
             one.add_channel(NOTES, NOTICES_TOKEN, {"instance": url})
@@ -88,11 +89,21 @@ def worker_killed():
 
 
 def redis_down():
+    """The answer of one request comes while Redis is away, and its worker is killed before Redis is back."""
     with fleet(redis_options={"appendonly": "yes", "appendfsync": "always"}) as one:
+        one.sim.fault("hold", "mastodon")
         one.add(MASTODON, one.item("launch"))
+        worker = one.start_worker(env={"LANDFALL_WORKER_NAME": "worker-1"})
+        one.sim.wait("holding")
+        one.add(MASTODON, one.item("next"))
+        one.wait_state(f"{MASTODON}/next", "published")
         one.redis.stop()
+        one.sim.release()
+        worker.wait_output("event=spool.kept", 20)
+        worker.kill()
         yield one
         one.redis.start()
+        forget_processes(one)
         yield "Redis is back"
         work(one)
         yield "a worker runs again"
@@ -216,7 +227,8 @@ def without_this_machine(text):
     """As it would stand on the page: whose machine it was and where its Redis was is of no interest."""
     for word, name in ((getpass.getuser(), "ann"), (socket.gethostname(), "desk")):
         text = re.sub(rf"(?<![\w/-]){re.escape(word)}(?![\w/-])", name, text)
-    return re.sub(r"/[\w/.-]*landfall-redis-\w+/redis\.sock", "/run/redis/redis.sock", text)
+    text = re.sub(r"(unix://)?/[\w/.-]*landfall-redis-\w+/redis\.sock", r"\1/run/redis/redis.sock", text)
+    return re.sub(r"/[\w/.-]*landfall-fleet-\w+", "/var/lib/landfall", text)
 
 
 def masked(line):

@@ -144,3 +144,16 @@ def test_drafts_are_approved_and_rejected(fleet):
     assert landfall(fleet, "audit", "-", "--to", MASTODON, stdin=feed)["published"] == 5
     assert [line["state"] for line in landfall(fleet, "export")] == ["published"] * 5
     fleet.check_judge(**dict.fromkeys(deliveries, 1))
+
+
+def test_an_act_whose_answer_is_lost_is_done_once():
+    with Fleet(["mastodon"], proxied=True) as fleet:
+        deliveries = [f"{MASTODON}/it-{i}" for i in range(3)]
+        landfall(fleet, "submit", "-", "--to", MASTODON, "--hold", stdin="\n".join(json.dumps(fleet.item(f"it-{i}")) for i in range(3)))
+        lost = fleet.proxy.cut_after("ok")
+        done = landfall(fleet, "approve", "--channel", MASTODON, "--yes", *WHY)
+        assert lost.is_set() and done["done"] + done["already"] == 3 and done["not_known"] == 0
+        assert fleet.states(deliveries) == {"approved": 3}
+        assert sorted(fields["delivery"] for _, fields in fleet.db.xrange("lf:{0}:audit")) == deliveries
+        fleet.run_worker()
+        fleet.check_judge(**dict.fromkeys(deliveries, 1))

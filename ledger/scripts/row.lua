@@ -345,9 +345,10 @@ local function tell_outcome(d, state, old)
         'ext_id', find_field(d, 'ext_id') or '', 'url', find_field(d, 'url') or '', 'attempt', d.fields.attempt or '0')
 end
 
--- After a block a channel starts with one request in flight and doubles with each success.
-local function grow_ramp(ch)
-    if ch.ramp <= 0 then return end
+-- After a block a channel starts with one request in flight and doubles with each success. What was claimed before the block
+-- proves nothing about the time after it.
+local function grow_ramp(ch, claimed_at)
+    if ch.ramp <= 0 or claimed_at < ch.blocked_until then return end
     ch.ramp = ch.ramp * 2 < RAMP_OPEN and ch.ramp * 2 or 0
     ch.ramp_changed = true
 end
@@ -355,7 +356,7 @@ end
 -- to: {state, reason, place = '-' | 'agenda' | 'waiting' | 'walk', due, set = {field = value}, long = {field = value},
 -- lease_end}. An empty value removes a field. rev counts up if, and only if, the row is changed.
 local function set_row(d, to)
-    local old, state, changes = d.state, to.state, to.set or {}
+    local old, state, changes, claimed_at = d.state, to.state, to.set or {}, d.n.claimed_at
     changes.state, changes.reason = state, to.reason
     if old ~= state then changes.since = text(now) end
     for _, name in ipairs(DROPPED[state] or {}) do changes[name] = '' end
@@ -368,7 +369,7 @@ local function set_row(d, to)
         count(d.ch, old, -1)
         count(d.ch, state, 1)
         if old == 'none' then call.known[d.ch.name] = true end
-        if old == 'claimed' and state == 'published' then grow_ramp(d.ch) end
+        if old == 'claimed' and state == 'published' then grow_ramp(d.ch, claimed_at) end
     end
     for _, name in ipairs({'ext_id', 'duplicate'}) do
         if changes[name] and changes[name] ~= '' then keep_post(d, changes[name]) end

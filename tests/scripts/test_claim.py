@@ -307,6 +307,15 @@ def test_blocked_waits_until_the_block_ends_then_one_goes_first(ledger):
     assert ledger.claim("blog/main/d", entry=ledger.add("blog/main/d"))[:2] == ["wait", "ramp"]
 
 
+def test_what_was_claimed_before_a_block_does_not_open_the_ramp(ledger):
+    names = [f"blog/main/{n}" for n in range(8)]
+    assert {answer[0] for answer in ledger.claims([ledger.claim_block(name, entry=ledger.add(name)) for name in names])} == {"granted"}
+    ledger.channel(CH, "block", ledger.now() + 60000, "429")
+    for name in names[:7]:
+        ledger.settle(name, "published", "confirmed", token=ledger.row(name)["token"])
+    assert ledger.client.hget(ledger.key("channel", CH), "ramp") == "1"
+
+
 def test_pace_and_burst(ledger):
     names = [f"blog/main/{n}" for n in range(5)]
     answers = ledger.claims([ledger.claim_block(name, entry=ledger.add(name), spacing=60000, burst=3) for name in names])

@@ -150,6 +150,7 @@ static void answered(struct worker *w, struct slot *slot)
     case CLAIM_BUSY: slot_release(w, slot); break; /* its holder answers for it */
     case CLAIM_WAIT:
         gauges_wait(w->gauges, slot->channel, q->reason);
+        if (slot->lane != NULL && (q->reason == RS_CHANNEL_FULL || q->reason == RS_QUEUED)) slot->lane->more = true;
         held_back(w, slot, DS_APPROVED);
         break;
     case CLAIM_UNCERTAIN: held_back(w, slot, DS_UNCERTAIN); break;

@@ -51,7 +51,10 @@ void slot_request_drop(struct slot *slot)
 
 void slot_release(struct worker *w, struct slot *slot)
 {
-    if (slot->lane != NULL) slot->lane->slots--;
+    if (slot->lane != NULL) {
+        slot->lane->slots--;
+        lane_refill(w, slot->lane);
+    }
     slot_request_drop(slot);
     if (slot->has_content) content_fini(&slot->content);
     claim_fini(&slot->claim);
@@ -65,6 +68,13 @@ void slot_phase_set(struct slot *slot, enum slot_phase phase)
 {
     slot->phase = phase;
     slot->ready_boot_ms = clock_boottime_ms();
+}
+
+void lane_refill(struct worker *w, struct lane *lane)
+{
+    int64_t soon = clock_boottime_ms() + WORKER_REFILL_MS;
+    if (lane->more && soon < w->next_agenda_ms) w->next_agenda_ms = soon;
+    lane->more = false; /* the next look says it again */
 }
 
 struct lane *lane_of(struct worker *w, const char *channel)

@@ -72,8 +72,10 @@ static void keep_link(struct worker *w)
 static int room_of(const char *channel, void *arg)
 {
     struct worker *w = arg;
-    const struct lane *lane = lane_of(w, channel);
-    return lane == NULL ? TAKE_UNKNOWN_CHANNEL : lane_room(w, lane);
+    struct lane *lane = lane_of(w, channel);
+    if (lane == NULL) return TAKE_UNKNOWN_CHANNEL;
+    lane->more = true;
+    return lane_room(w, lane);
 }
 
 static struct take_channel *take_channel_of(struct worker *w, const char *name, size_t *count)

@@ -38,6 +38,7 @@
 #define WORKER_HEARTBEAT_MS         10000
 #define WORKER_RECLAIM_MS           5000
 #define WORKER_AGENDA_MS            500  /* the agenda is read this often while nothing is known to be due */
+#define WORKER_REFILL_MS            20   /* free slots of a channel that others wait for are gathered for so long */
 #define WORKER_IDLE_CHECK_MS        500  /* --until-idle asks the ledger this often */
 #define WORKER_TURN_MAX_MS          1000 /* no turn of the loop waits longer: the heartbeat of /live */
 #define WORKER_GATHER_MS            16 /* with many transfers in flight, a round waits this long for company at most */
@@ -61,6 +62,7 @@ struct lane {
     struct session session;
     struct outcome login_outcome;                /* of the last login, where it failed */
     bool login_failed;                           /* until its waiters were told */
+    bool more;                                   /* deliveries wait for it: a slot that comes free is theirs */
     bool healthy;                                /* our last word to the ledger about this channel was a success */
     struct channel_request pause, block, health; /* what is to be told about the channel */
     bool pause_due, block_due, health_due;       /* to be told, or in the round */
@@ -152,6 +154,8 @@ struct slot *slot_acquire(struct worker *w); /* in SLOT_CLAIM, with a token; NUL
 void slot_release(struct worker *w, struct slot *slot);
 void slot_phase_set(struct slot *slot, enum slot_phase phase);
 void slot_lane_set(struct slot *slot, struct lane *lane);
+/* The agenda is read soon, if deliveries are known to wait for the channel. */
+void lane_refill(struct worker *w, struct lane *lane);
 /* Forgets the rendered request. */
 void slot_request_drop(struct slot *slot);
 struct lane *lane_of(struct worker *w, const char *channel); /* NULL: not configured here */

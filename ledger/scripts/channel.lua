@@ -33,6 +33,7 @@ local ops = {}
 function ops.pause(ch, why, user, host)
     audit(ch, 'pause', why, user, host)
     local was_open = not ch.paused
+    if not was_open and user == '' then return {'ok', '0'} end -- a program does not take a person's reason away
     if was_open then redis.call('HSET', ch.channel, 'paused_at', text(now)) end
     redis.call('HSET', ch.channel, 'paused', why ~= '' and why or 'paused')
     ch.paused = why

@@ -22,6 +22,14 @@ def test_pause_and_resume_are_audited_where_a_person_did_it(ledger):
         ("pause", "maintenance", "paused", "paused"), ("resume", "done", "paused", "open")]
 
 
+def test_a_program_does_not_take_a_persons_reason_away(ledger):
+    ledger.channel(CH, "pause", "maintenance", "ann", "desk")
+    assert ledger.channel(CH, "pause", "credential", "", "") == ["ok", "0"]
+    assert facts(ledger)["paused"] == "maintenance"
+    ledger.channel(CH, "lift", "credential")
+    assert facts(ledger)["paused"] == "maintenance"
+
+
 def test_lift_resumes_only_what_was_paused_for_its_reason(ledger):
     ledger.channel(CH, "pause", "credential", "", "")
     ledger.channel(CH, "lift", "configuration")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What strangers write into the queue: every entry becomes a delivery or stands in `refused` with its id and the reason.
+"""What strangers write into the queue: every entry becomes a delivery or stands in `refused` with its id and why.
 
 Nobody but XADD stands between a producer and the worker here, so any bytes may come: the worker must neither die of an
 entry nor lose one.
@@ -70,8 +70,10 @@ REFUSED = [
     ("more digits than a double", {"channel": HOOK, "item": '{"id": "x", "_n": 0.1234567890123456789}'}, "_n"),
     ("a misspelt member", {"channel": HOOK, "item": text(contnet_text="a")}, "contnet_text"),
     ("a misspelt member of landfall", {"channel": HOOK, "item": text(landfall={"not_befor": "x"})}, "not_befor"),
-    ("a time without an offset", {"channel": HOOK, "item": text(landfall={"not_before": "2026-01-01T10:00:00"})}, "not_before"),
-    ("a day that no calendar has", {"channel": HOOK, "item": text(date_published="2026-02-30T10:00:00Z")}, "date_published"),
+    ("a time without an offset",
+     {"channel": HOOK, "item": text(landfall={"not_before": "2026-01-01T10:00:00"})}, "not_before"),
+    ("a day that no calendar has",
+     {"channel": HOOK, "item": text(date_published="2026-02-30T10:00:00Z")}, "date_published"),
     ("a predecessor without a name", {"channel": HOOK, "item": text(landfall={"after": ""})}, "after"),
     ("more fields than any entry has", {f"f{i}": "x" for i in range(300)}, "field"),
 ]
@@ -99,8 +101,9 @@ def test_every_bad_entry_is_refused_with_its_id_and_the_reason(fleet):
 
 
 def test_texts_arrive_byte_for_byte(fleet):
-    titles = ["%s%n%x %%", "{{secret}} ${jndi:x} $(id) `id`", '"\\" \\u0041 \x7f', "a\nb\tc", "\u202eabc\u202c \ufeff", "e\u0301 \u00e9",
-              "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u2028 \u2029 </script>", "a" * 5000, "\u0001\u001f"]
+    titles = ["%s%n%x %%", "{{secret}} ${jndi:x} $(id) `id`", '"\\" \\u0041 \x7f', "a\nb\tc",
+              "\u202eabc\u202c \ufeff", "e\u0301 \u00e9", "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+              "\u2028 \u2029 </script>", "a" * 5000, "\u0001\u001f"]
     for number, title in enumerate(titles):
         fleet.add(HOOK, fleet.item(f"text-{number}", title=title, _own={"%n": [title, 1.5, True, None]}))
     assert fleet.run_worker() == 0
@@ -173,13 +176,16 @@ def test_a_channel_of_another_partition_is_refused_with_its_queue():
             assert fleet.row(f"{channel}/it")["reason"] == "unknown_channel"
 
 
+HOSTILE = [b"\0", b"\xff", b"\\u0000", b"\\ud800", b"\r\n", b'"', b"{", b"]", b"%n%s", b"\xe2\x80\xa8"]
+
+
 def hostile_bytes(rng, good):
     """A damaged copy of something good, or noise."""
     data = bytearray(good)
     for _ in range(rng.randint(1, 4)):
         act, at = rng.randrange(5), rng.randrange(len(data) + 1)
         if act == 0:
-            data[at:at] = rng.choice([b"\0", b"\xff", b"\\u0000", b"\\ud800", b"\r\n", b'"', b"{", b"]", b"%n%s", b"\xe2\x80\xa8"])
+            data[at:at] = rng.choice(HOSTILE)
         elif act == 1:
             del data[at:at + rng.randint(1, 9)]
         elif act == 2:
@@ -193,8 +199,8 @@ def hostile_bytes(rng, good):
 
 def hostile_entry(rng, number):
     item = json.dumps({"id": f"h-{number}", "title": "t", "content_text": "c", "tags": ["a"], "_n": 1.5,
-                       "landfall": {"not_after": "2030-01-01T00:00:00Z", "channels": {HOOK: {"title": "own"}}}}).encode()
-    fields = {b"channel": HOOK.encode(), b"item": item}
+                       "landfall": {"not_after": "2050-01-01T00:00:00Z", "channels": {HOOK: {"title": "own"}}}})
+    fields = {b"channel": HOOK.encode(), b"item": item.encode()}
     name = rng.choice([b"item", b"item", b"item", b"channel"])
     kind = rng.randrange(10)
     if kind < 7:
@@ -226,4 +232,5 @@ def test_a_thousand_hostile_entries_are_each_a_delivery_or_refused(seed):
         assert f"({skipped} of them before)" in report and skipped < 20, report
         assert len(refused) > 300 and published > 100
         assert fleet.sim.report()["totals"]["commits"] == published
-        wait_for(lambda: raw.zcard("lf:{0}:agenda") == len({key.rsplit(b" ", 1)[0] for key in counts}), what="an agenda of channels")
+        channels = {key.rsplit(b" ", 1)[0] for key in counts}
+        wait_for(lambda: raw.zcard("lf:{0}:agenda") == len(channels), what="an agenda of channels")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""When deliveries go out: schedules of items, predecessors, age, and the pace of a channel, which holds up nobody else."""
+"""When deliveries go out: schedules, predecessors, age, and the pace of a channel, which holds up nobody else."""
 import datetime
 import time
 
@@ -52,7 +52,8 @@ def test_not_before_is_waited_for(fleet):
     due = in_s(1.5)
     due_ms = int(datetime.datetime.fromisoformat(due).timestamp() * 1000)
     fleet.add(HOOK, fleet.item("early", landfall={"not_before": due}))
-    fleet.add(HOOK, fleet.item("own-time", landfall={"not_before": in_s(3600), "channels": {HOOK: {"not_before": due}}}))
+    own = {"not_before": in_s(3600), "channels": {HOOK: {"not_before": due}}}
+    fleet.add(HOOK, fleet.item("own-time", landfall=own))
     fleet.add(HOOK, fleet.item("any-time", landfall={"not_before": in_s(-5)}))
     fleet.wait_state("webhook/brand/any-time", "published")
     row = wait_for(lambda: fleet.row("webhook/brand/early"), what="a row")
@@ -85,7 +86,8 @@ def test_parts_go_out_in_their_order(fleet):
     for part, before in (("part-3", "part-2"), ("part-2", "part-1")):
         fleet.add(TOOTS, fleet.item(part, landfall={"after": before}))
     for part in parts[1:]:
-        wait_for(lambda part=part: fleet.row(f"mastodon/brand/{part}").get("reason") == "predecessor", what=f"{part} waits")
+        wait_for(lambda part=part: fleet.row(f"mastodon/brand/{part}").get("reason") == "predecessor",
+                 what=f"{part} waits")
     assert writes(fleet, "mastodon") == []
     fleet.add(TOOTS, fleet.item("part-1"))
     fleet.wait_state("mastodon/brand/part-1", "published")
@@ -104,7 +106,7 @@ def test_later_parts_stay_where_the_first_one_did_not_go_out(fleet):
     wait_for(lambda: fleet.row("mastodon/brand/tail").get("reason") == "predecessor", what="the second part waits")
     due = fleet.db.zscore("lf:{0}:agenda", "delivery:mastodon/brand/tail")
     fleet.hurry("mastodon/brand/tail")
-    wait_for(lambda: fleet.db.zscore("lf:{0}:agenda", "delivery:mastodon/brand/tail") > due, what="it was looked at again")
+    wait_for(lambda: fleet.db.zscore("lf:{0}:agenda", "delivery:mastodon/brand/tail") > due, what="another look")
     assert fleet.row("mastodon/brand/tail")["reason"] == "predecessor"
     assert writes(fleet, "mastodon")[before:] == ["head"]
 
@@ -138,7 +140,7 @@ def test_a_slow_channel_holds_up_nobody_and_holds_no_slot():
         worker = fleet.start_worker()
         fleet.wait_states(hooks, "published", timeout_s=20)
         assert time.monotonic() - began < 12, "they were behind twenty deliveries that wait for a minute and more"
-        wait_for(lambda: len(waiting(fleet, TOOTS)) == 9 and len(waiting(fleet, "forem/brand")) == 7, what="the rest waits")
+        wait_for(lambda: len(waiting(fleet, TOOTS)) == 9 and len(waiting(fleet, "forem/brand")) == 7, what="the rest")
 
         assert fleet.state("mastodon/brand/toot-0") == "published" and waiting(fleet, TOOTS) == toots[1:]
         assert waiting(fleet, "forem/brand") == toots[3:], "a burst of three went out at once"
@@ -153,7 +155,8 @@ def test_a_slow_channel_holds_up_nobody_and_holds_no_slot():
         fleet.db.hset(f"lf:{{0}}:channel:{TOOTS}", "next_at", now_ms(fleet))
         fleet.db.zadd("lf:{0}:agenda", {f"channel:{TOOTS}": 1}, xx=True)
         fleet.wait_state("mastodon/brand/toot-1", "published")
-        wait_for(lambda: fleet.db.zscore("lf:{0}:agenda", f"channel:{TOOTS}") > now_ms(fleet) + 60000, what="the next time")
+        wait_for(lambda: fleet.db.zscore("lf:{0}:agenda", f"channel:{TOOTS}") > now_ms(fleet) + 60000,
+                 what="the next time")
         assert writes(fleet, "mastodon") == toots[:2] and waiting(fleet, TOOTS) == toots[2:]
 
         # The pace is the fleet's: another worker does not begin anew.
@@ -180,7 +183,7 @@ def test_a_platform_that_never_answers_takes_its_share_of_the_slots_and_no_more(
             return fleet.states(alive) == {"published": len(alive)}
         wait_for(all_alive_done, 20, what=lambda: f"{fleet.states(alive)}\n{fleet.output()}")
         assert 1 <= most <= 2
-        assert fleet.states(dead).get("approved", 0) >= 10, "most of the dead channel's deliveries wait outside of the slots"
+        assert fleet.states(dead).get("approved", 0) >= 10, "most of them wait outside of the slots"
         assert {fleet.row(name)["reason"] for name in dead if fleet.state(name) == "approved"} <= {
             "channel_full", "queued", "blocked", "ramp"}
         wait_for(lambda: channel(fleet, TOOTS).get("blocked_why") == "breaker", 15, what="the breaker")
@@ -205,7 +208,7 @@ def test_after_a_block_one_request_goes_first_and_each_success_doubles_it():
         fleet.sim.wait("holding")
         wait_for(lambda: len(waiting(fleet, TOOTS)) == 6, what="the others wait")
         time.sleep(0.5)  # time enough for a second request to come
-        assert len(fleet.sim.wait("holding")["holding"]) == 1, "one alone finds out whether the platform takes requests again"
+        assert len(fleet.sim.wait("holding")["holding"]) == 1, "one alone finds out whether it is over"
         fleet.sim.release()
         assert fleet.sim.wait("holding", 2)["value"] == 2, "and then two"
         fleet.sim.clear_faults()

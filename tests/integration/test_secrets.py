@@ -18,7 +18,8 @@ from lib.procs import free_port, wait_for
 # Characters that JSON, URLs and base64 write in other ways; IndexNow takes letters, digits and - only.
 CANARIES = {
     "mastodon": 'Zq7mastodon/7f3a+%41?&"x', "forem": "Zq7forem/81be+22=%25", "bluesky": 'Zq7bluesky "90/cd+ & x',
-    "indexnow": "Zq7indexnow-55aa91-Zz", "redis": 'Zq7redis/"04+%20', "path": "Zq7path-12345:AAbb_cc", "basic": 'Zq7basic/+"&=',
+    "indexnow": "Zq7indexnow-55aa91-Zz", "redis": 'Zq7redis/"04+%20', "path": "Zq7path-12345:AAbb_cc",
+    "basic": 'Zq7basic/+"&=',
     "hook key": "Zq7hook-signing-key-0123", "listen": "Zq7dns/90+ab?",
 }
 HOOK_SECRET = "whsec_" + base64.b64encode(CANARIES["hook key"].encode()).decode()
@@ -26,15 +27,18 @@ TOKENS = {**{name: CANARIES[name] for name in ("mastodon", "forem", "bluesky", "
 
 
 def descriptor(name, auth, request):
-    return {"platform": name, "title": name, "docs": ["https://example.org"], "settings": {"instance": {"type": "origin", "required": True, "help": "Where it is."}},
-            "instance": "instance", "auth": auth, "tier": "ping", "repeats": "harmless",
+    return {"platform": name, "title": name, "docs": ["https://example.org"], "instance": "instance",
+            "settings": {"instance": {"type": "origin", "required": True, "help": "Where it is."}},
+            "auth": auth, "tier": "ping", "repeats": "harmless",
             "write": {"request": {"method": "POST", **request}, "limit_ms": 5000, "gives_id": False},
             "accept": [{"status": [200], "outcome": "committed"}]}
 
 
-PATHY = descriptor("pathy", {"kind": "path"}, {"url": '.settings.instance + "/bot" + .hole.secret + "/send?token=" + .hole.secret',
-                                               "body": {"form": "{text: .item.title, key: .hole.secret}"}})
-BASICS = descriptor("basics", {"kind": "basic"}, {"url": '.settings.instance + "/send"', "body": {"json": "{text: .item.title}"}})
+PATHY = descriptor("pathy", {"kind": "path"}, {
+    "url": '.settings.instance + "/bot" + .hole.secret + "/send?token=" + .hole.secret',
+    "body": {"form": "{text: .item.title, key: .hole.secret}"}})
+BASICS = descriptor("basics", {"kind": "basic"}, {
+    "url": '.settings.instance + "/send"', "body": {"json": "{text: .item.title}"}})
 
 
 class Echo(threading.Thread):
@@ -65,8 +69,9 @@ class Echo(threading.Thread):
                 self.requests.append(request)
                 path = request.split(b" ")[1] if b" " in request else b"/"
                 body = json.dumps({"error": request.decode("latin-1")}).encode()
-                link.sendall(b"HTTP/1.1 %s\r\nLocation: http://127.0.0.1:1%s\r\nX-Echo: %s\r\nContent-Type: application/json\r\n"
-                             b"Content-Length: %d\r\nConnection: close\r\n\r\n" % (self.answer.encode(), path, path, len(body)) + body)
+                link.sendall(b"HTTP/1.1 %s\r\nLocation: http://127.0.0.1:1%s\r\nX-Echo: %s\r\nConnection: close\r\n"
+                             b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+                             % (self.answer.encode(), path, path, len(body)) + body)
 
     @staticmethod
     def _length(request):
@@ -78,7 +83,12 @@ class Echo(threading.Thread):
         self.socket.close()
 
 
-HOLES = 'hole {{secret}} @hole .hole.secret \\u0001 {"hole":"secret"} ${secret} {"hole":"secret","as":"json"} %hole% hole.session.token'
+HOLES = ('hole {{secret}} @hole .hole.secret \\u0001 {"hole":"secret"} ${secret} {"hole":"secret","as":"json"} '
+         '%hole% hole.session.token')
+
+
+ENVIRONMENT = {"LF_MASTODON": CANARIES["mastodon"], "LF_BASIC": CANARIES["basic"],
+               "LANDFALL_REDIS_PASSWORD": CANARIES["redis"], "LANDFALL_LOG_LEVEL": "debug"}
 
 
 class Story:
@@ -99,8 +109,7 @@ class Story:
 
     def start(self, name):
         """A worker whose credentials come from files and from its environment; Redis's password from there too."""
-        return self.fleet.start_worker(name=name, env={"LF_MASTODON": CANARIES["mastodon"], "LF_BASIC": CANARIES["basic"],
-                                                       "LANDFALL_REDIS_PASSWORD": CANARIES["redis"], "LANDFALL_LOG_LEVEL": "debug"})
+        return self.fleet.start_worker(name=name, env=ENVIRONMENT)
 
     def look(self, process):
         """What anybody on the machine can see of a process that runs, and its own pages."""
@@ -120,7 +129,8 @@ class Story:
 
     def waits(self, delivery):
         wait_for(lambda: self.fleet.state(delivery) in ("approved", "uncertain", "held", "rejected") and
-                 self.fleet.row(delivery).get("attempt"), 20, what=lambda: f"an attempt of {delivery}\n{self.fleet.output()}")
+                 self.fleet.row(delivery).get("attempt"), 20,
+                 what=lambda: f"an attempt of {delivery}\n{self.fleet.output()}")
 
     def works(self):
         worker = self.start("worker-works")
@@ -137,7 +147,8 @@ class Story:
         self.add("mastodon/brand", "refused")
         self.settled("mastodon/brand/refused", "rejected")
         cut = "x" * 495 + CANARIES["mastodon"]
-        fleet.sim.fault("status", "mastodon", status=422, body=json.dumps({"error": cut}), headers={"X-Token": CANARIES["mastodon"]})
+        fleet.sim.fault("status", "mastodon", status=422, body=json.dumps({"error": cut}),
+                        headers={"X-Token": CANARIES["mastodon"]})
         self.add("mastodon/brand", "refused-cut")
         self.settled("mastodon/brand/refused-cut", "rejected")
         for number, (form, needle) in enumerate(forms(CANARIES["forem"]).items()):
@@ -162,25 +173,27 @@ class Story:
                 self.waits(f"{channel}/echo-{answer[:3]}")
 
     def reads_back(self):
-        reconciler = self.fleet.start_reconciler(
-            "run", name="reconciler", env={"LF_MASTODON": CANARIES["mastodon"], "LF_BASIC": CANARIES["basic"], "LANDFALL_LOG_LEVEL": "debug",
-                                           "LANDFALL_METRICS_LISTEN": f"127.0.0.1:{free_port()}"})
+        env = {**ENVIRONMENT, "LANDFALL_METRICS_LISTEN": f"127.0.0.1:{free_port()}"}
+        del env["LANDFALL_REDIS_PASSWORD"]  # this one reads it from the file
+        reconciler = self.fleet.start_reconciler("run", name="reconciler", env=env)
         self.settled("mastodon/brand/doubtful", "published")
         self.look(reconciler)
-        self.fleet.sim.fault("status", "mastodon", on={"kind": "read"}, times=-1, status=401, body="no: {request_header:authorization}")
+        self.fleet.sim.fault("status", "mastodon", on={"kind": "read"}, times=-1, status=401,
+                             body="no: {request_header:authorization}")
         self.fleet.sim.fault("commit_then_close", "mastodon", on={"kind": "write"})
         self.add("mastodon/brand", "unreadable")
         self.settled("mastodon/brand/unreadable", "uncertain")
         wait_for(lambda: any(r["kind"] != "write" and r["fault"] == "status" for r in
-                             self.fleet.sim.get("requests", instance="mastodon", limit=50)["requests"]), 20, what="a read that is refused")
+                             self.fleet.sim.get("requests", instance="mastodon", limit=50)["requests"]), 20,
+                 what="a read that is refused")
         return reconciler
 
     def refuses_credentials(self, worker):
         fleet = self.fleet
         fleet.sim.clear_faults()
         assert worker.stop() == 0
-        fleet.sim.fault("status", "bluesky", on={"kind": "login"}, times=-1, status=401,
-                        body=json.dumps({"error": "AuthenticationRequired", "message": "wrong: " + CANARIES["bluesky"]}))
+        wrong = {"error": "AuthenticationRequired", "message": "wrong: " + CANARIES["bluesky"]}
+        fleet.sim.fault("status", "bluesky", on={"kind": "login"}, times=-1, status=401, body=json.dumps(wrong))
         fleet.sim.fault("status", "mastodon", times=-1, status=401, body="no: {request_header:authorization}")
         fleet.sim.fault("status", "forem", times=-1, status=401, body='{"error": "{request_header:api-key}"}')
         fleet.sim.fault("status", "webhook", times=-1, status=401, body="{request_header:webhook-signature}")
@@ -198,11 +211,11 @@ class Story:
         return worker
 
     def asks(self):
-        env = {"LF_MASTODON": CANARIES["mastodon"], "LF_BASIC": CANARIES["basic"], "LANDFALL_REDIS_PASSWORD": CANARIES["redis"]}
-        for number, words in enumerate((["status"], ["status", "--json"], ["show", "mastodon/brand/refused"],
-                                        ["show", "pathy/echo/echo-422", "--json"], ["show", "bluesky/brand/refused-credential"],
-                                        ["report", "--json"], ["config"])):
-            process = self.fleet.start("landfall", *words, "--config", self.fleet.config_path, name=f"cli-{number}", env=env)
+        for number, words in enumerate((
+                ["status"], ["status", "--json"], ["show", "mastodon/brand/refused"], ["report", "--json"], ["config"],
+                ["show", "pathy/echo/echo-422", "--json"], ["show", "bluesky/brand/refused-credential"])):
+            process = self.fleet.start("landfall", *words, "--config", self.fleet.config_path, name=f"cli-{number}",
+                                       env=ENVIRONMENT)
             process.wait(20)
             assert process.stdout(), (words, process.stderr())
 
@@ -234,7 +247,8 @@ def story():
         told.asks()
         assert second.stop() == 0 and reconciler.stop() == 0
         told.collect(monitor)
-        told.posts = {platform: fleet.sim.get("posts", instance=platform) for platform in ("mastodon", "forem", "webhook", "bluesky")}
+        told.posts = {platform: fleet.sim.get("posts", instance=platform)
+                      for platform in ("mastodon", "forem", "webhook", "bluesky")}
         yield told
     echo.close()
 
@@ -289,7 +303,7 @@ TOKEN = "Zq7token/ab+cd=="
 
 
 def check(fleet, env=None):
-    process = fleet.start("landfall-worker", "--config", fleet.config_path, "--check", env=env, name=f"check-{len(fleet.processes)}")
+    process = fleet.start_worker("--check", env=env, name=f"check-{len(fleet.processes)}")
     return process.wait(10), process.stdout() + process.stderr()
 
 
@@ -319,7 +333,7 @@ LETTERS = "Zq" + "tokenofletters" * 2
 
 
 def wrong_places(path):
-    """Where people write a secret by mistake: (what stands in the channel or in the file, in place of what is right)."""
+    """Where people write a secret by mistake: what is right, and what stands in its place."""
     right = f'"file": "{path}"'
     return {
         "in place of the credential": ('"credential": {', f'"credential": "{TOKEN}", "settings": {{'),
@@ -363,7 +377,8 @@ def test_variables_are_wiped_and_bad_ones_not_repeated():
     with Fleet(["mastodon"], channel={"mastodon": {"credential": {"env": "LF_TOKEN"}}}) as fleet:
         for value in (f"{TOKEN}\nX-Evil: 1", "", f"{TOKEN}\x1b"):
             code, text = check(fleet, {"LF_TOKEN": value})
-            assert code == 1 and ("LF_TOKEN" in text if value else "mastodon/brand.credential" in text) and TOKEN not in text
+            assert code == 1 and TOKEN not in text
+            assert ("LF_TOKEN" if value else "mastodon/brand.credential") in text
         code, text = check(fleet, {"LF_TOKEN": TOKEN, "LANDFALL_REDIS_URL": f"redis://:{TOKEN}@127.0.0.1"})
         assert code == 1 and TOKEN not in text
 
@@ -375,7 +390,7 @@ def hash_of(frozen):
 
 
 def test_a_frozen_request_that_goes_elsewhere_is_not_sent():
-    """Who can write to Redis must not get a token by changing where a request in doubt goes, or where the token stands in it."""
+    """Who can write to Redis gets no token by changing where a request goes, or where the token stands in it."""
     listener = socket.create_server(("127.0.0.1", 0))
     elsewhere = f"http://127.0.0.1:{listener.getsockname()[1]}"
     with Fleet(["mastodon"], secrets={"mastodon": TOKEN}) as fleet:
@@ -418,7 +433,7 @@ def test_a_frozen_request_that_goes_elsewhere_is_not_sent():
             wait_for(lambda item_id=item_id: f"mastodon/brand/{item_id} why=" in worker.stderr().replace('"', ""), 15,
                      what=lambda: f"a word about {item_id}\n{worker.tail()}")
             assert fleet.state(f"mastodon/brand/{item_id}") != "published"
-        assert fleet.sim.report()["instances"]["mastodon"]["writes"] == writes + 1, "only the one that nobody has touched"
+        assert fleet.sim.report()["instances"]["mastodon"]["writes"] == writes + 1, "only what nobody has touched"
         listener.settimeout(0.2)
         with pytest.raises(TimeoutError):
             listener.accept()

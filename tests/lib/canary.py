@@ -3,7 +3,7 @@
 
     with Monitor(redis.socket_path, password) as monitor:
         ...
-    found({"mastodon": TOKEN}, {"log": log_bytes, "monitor": monitor.bytes(), **everything(client)})   # [] or what is where
+    found({"mastodon": TOKEN}, {"log": log, "monitor": monitor.bytes(), **everything(client)})   # [] or what is where
 """
 import base64
 import html
@@ -23,12 +23,13 @@ def _base64_inside(secret, padding, encode):
 
 
 def forms(secret):
-    """name -> bytes: the secret as it is, and as JSON, URLs, forms, base64 and hex carry it; its beginning, for what is cut."""
+    """name -> bytes: the secret as it is, as JSON, URLs, forms, base64 and hex carry it, and its beginning alone."""
     plain = secret.encode()
     found = {
-        "plain": plain, "beginning": plain[:BEGINNING_BYTES], "hex": plain.hex().encode(), "JSON": json.dumps(secret)[1:-1].encode(),
+        "plain": plain, "beginning": plain[:BEGINNING_BYTES], "hex": plain.hex().encode(),
+        "JSON": json.dumps(secret)[1:-1].encode(), "HTML": html.escape(secret).replace("&#x27;", "&#39;").encode(),
         "percent": urllib.parse.quote(secret, safe="").encode(), "form": urllib.parse.quote_plus(secret).encode(),
-        "percent, slashes": urllib.parse.quote(secret).encode(), "HTML": html.escape(secret).replace("&#x27;", "&#39;").encode(),
+        "percent, slashes": urllib.parse.quote(secret).encode(),
     }
     found["percent, lower case"] = re.sub(rb"%..", lambda code: code.group().lower(), found["percent"])
     for padding in range(3):

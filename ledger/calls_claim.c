@@ -85,6 +85,7 @@ static bool read_granted(struct claim_request *c, const struct redisReply *a)
     c->in_doubt = c->row.core.doubt.count > 0;
     if (!c->in_doubt || answer_count(a) < 10) return true;
     answer_keep(answer_at(a, 9), &c->answer_frozen);
+    answer_keep(answer_at(a, 10), &c->answer_prepared);
     return answer_copy(answer_at(a, 7), c->answer_key, sizeof c->answer_key) &&
            answer_copy(answer_at(a, 8), c->answer_body_hash, sizeof c->answer_body_hash) && c->answer_frozen.bytes;
 }
@@ -133,6 +134,7 @@ static bool claim_read(struct request *request, const struct redisReply *a)
 void claim_fini(struct claim_request *claim)
 {
     answer_drop(&claim->answer_frozen);
+    answer_drop(&claim->answer_prepared);
 }
 
 const struct calls_kind calls_claim = {SCRIPT_CLAIM, claim_own, claim_block, claim_read, NULL};
@@ -199,7 +201,9 @@ static bool renew_read(struct request *request, const struct redisReply *a)
     int answer = calls_word(a, words, sizeof words / sizeof words[0]);
     if (answer < 0) return false;
     r->answer = (enum renew_answer)answer;
-    if (r->answer == RENEW_OK) return answer_number(answer_at(a, 1), &r->until_ms);
+    if (r->answer == RENEW_OK)
+        return answer_number(answer_at(a, 1), &r->until_ms) && answer_number(answer_at(a, 2), &r->rev) &&
+               answer_number(answer_at(a, 3), &r->commit_by_ms);
     if (r->answer == RENEW_ERROR) return calls_error(request, a);
     answer_words(answer_at(a, 1), r->holder, sizeof r->holder);
     return true;

@@ -69,8 +69,9 @@ struct claim_request {
     char answer_key[KEY_BYTES];            /* granted, in doubt: of the frozen request */
     char answer_body_hash[HASH_HEX_BYTES]; /* granted, in doubt: check before sending */
     struct request_text answer_frozen;
-    char holder[ROW_WORKER_BYTES];      /* busy */
-    char their_content[HASH_HEX_BYTES]; /* conflict */
+    struct request_text answer_prepared; /* granted, in doubt: what its steps had given, JSON; may be missing */
+    char holder[ROW_WORKER_BYTES];       /* busy */
+    char their_content[HASH_HEX_BYTES];  /* conflict */
 };
 
 /* Frees what the answer brought; the request can be used again. */
@@ -101,7 +102,8 @@ struct renew_request {
     const struct delivery_policy *policy;
 
     enum renew_answer answer;
-    int64_t until_ms; /* ok: end of the lease; as before where a doubt forbids to prolong it */
+    int64_t until_ms;          /* ok: end of the lease; as before where a doubt forbids to prolong it */
+    int64_t rev, commit_by_ms; /* ok: of the row as it is now */
     char holder[ROW_WORKER_BYTES];
 };
 

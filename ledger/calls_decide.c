@@ -99,9 +99,7 @@ static void add_made_again(struct pairs *pairs, const struct decide_request *r)
     add_number(pairs, "approved_at", 0, r->approved_at_ms);
     add_text(pairs, "token", r->token);
     add_text(pairs, "content", r->content_hash);
-    if (r->decision->new_generation) return;
-    add_text(pairs, "key", r->key);
-    add_text(pairs, "body_hash", r->body_hash);
+    if (!r->decision->new_generation) add_text(pairs, "key", r->key);
 }
 
 static void add_long(struct pairs *pairs, const struct decide_request *r)
@@ -111,7 +109,7 @@ static void add_long(struct pairs *pairs, const struct decide_request *r)
         add_text(pairs, "prepared", "");
     } else {
         if (r->prepared) add_bytes(pairs, "prepared", r->prepared, r->prepared_len);
-        if (r->frozen && r->row->state == DS_NONE) add_bytes(pairs, "frozen", r->frozen, r->frozen_len);
+        if (r->frozen) add_bytes(pairs, "frozen", r->frozen, r->frozen_len);
     }
     if (r->content && r->row->state == DS_NONE) add_bytes(pairs, "content", r->content, r->content_len);
     if (r->detail) add_bytes(pairs, "detail", r->detail, r->detail_len);
@@ -137,6 +135,7 @@ static void put_decision(struct args *args, const struct decide_request *r)
     add_decision(&fields, row, d);
     add_ids(&fields, r);
     add_made_again(&fields, r);
+    if (!d->new_generation) add_text(&fields, "body_hash", r->body_hash);
     put_pairs(args, &fields);
     struct pairs longs = {0};
     add_long(&longs, r);

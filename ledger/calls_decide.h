@@ -43,11 +43,14 @@ struct decide_request {
     size_t detail_len;
     const char *prepared; /* results of prepare steps, JSON; "" drops them */
     size_t prepared_len;
+    const char *frozen, *body_hash; /* the request as it will be sent: with the note of a claimed row, and of a row that
+                                       is made again */
+    size_t frozen_len;
 
     /* A row that is made again from a report (row->state is DS_NONE); NULL and 0 else. */
     int attempt;
-    const char *token, *key, *content_hash, *content, *body_hash, *frozen;
-    size_t content_len, frozen_len;
+    const char *token, *key, *content_hash, *content;
+    size_t content_len;
     int64_t approved_at_ms;
 
     /* resolve: the search of an EV_ABSENT or EV_GONE that the caller took for settled; 0 for all other events, and for

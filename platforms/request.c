@@ -148,6 +148,17 @@ bool request_render(struct channel *channel, const json_t *input, struct form *f
     return form_render(channel, DESCRIPTOR_WRITE, &channel->descriptor->write, input, form, err);
 }
 
+bool request_step_wanted(struct channel *channel, size_t step, json_t *input, bool *wanted, struct errbuf *err)
+{
+    const struct descriptor_step *s = &channel->descriptor->prepare[step];
+    json_t *url = NULL;
+    if (!descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, s->request.url_part, input, &url, err)) return false;
+    *wanted = !json_is_null(url);
+    if (!*wanted) put(json_object_get(input, "prepared"), s->name, json_null());
+    json_decref(url);
+    return true;
+}
+
 bool request_render_step(struct channel *channel, size_t step, const json_t *input, struct form *form,
                          struct errbuf *err)
 {

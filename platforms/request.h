@@ -55,7 +55,12 @@ MUSTCHECK enum render_result request_check(struct channel *channel, const json_t
 /* Renders the write request of an input, for form_fini(). */
 MUSTCHECK bool request_render(struct channel *channel, const json_t *input, struct form *form, struct errbuf *err);
 
-/* The same for a step of `prepare`, by its index. */
+/* True in *wanted if the item needs this step of `prepare`. Where its address is null it does not: then its result is
+ * null, and stands in input.prepared. */
+MUSTCHECK bool request_step_wanted(struct channel *channel, size_t step, json_t *input, bool *wanted,
+                                   struct errbuf *err);
+
+/* The write request's counterpart for a step that is wanted. */
 MUSTCHECK bool request_render_step(struct channel *channel, size_t step, const json_t *input, struct form *form,
                                    struct errbuf *err);
 

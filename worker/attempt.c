@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void attempt_init(struct attempt *a)
+void attempt_init(struct attempt *a, bool needs_session, size_t step, size_t steps)
 {
-    memset(a, 0, sizeof *a);
+    *a = (struct attempt){.needs_session = needs_session, .step = step, .steps = steps, .frozen = step >= steps};
 }
 
 /* Nothing of the write has left. What the login or the clock said is the reason, not the outcome. */
@@ -18,9 +18,19 @@ static enum attempt_action not_sent(struct outcome *outcome, const char *why)
     return ATTEMPT_DO_SETTLE;
 }
 
-static enum attempt_action write_or_login(bool needs_session)
+/* With a session, or where none is needed. */
+static enum attempt_action go_on(const struct attempt *a)
 {
-    return needs_session ? ATTEMPT_DO_LOGIN : ATTEMPT_DO_WRITE;
+    if (a->step < a->steps) return ATTEMPT_DO_STEP;
+    return a->frozen ? ATTEMPT_DO_WRITE : ATTEMPT_DO_FREEZE;
+}
+
+/* Refused before execution, for the session alone: the same bytes may go out once more, under a new one. */
+static enum attempt_action once_more(struct attempt *a, const struct outcome *outcome)
+{
+    if (!outcome->session_expired || !a->needs_session || a->renewed) return ATTEMPT_DO_SETTLE;
+    a->renewed = true;
+    return ATTEMPT_DO_LOGIN;
 }
 
 static enum attempt_action login_failed(struct outcome *outcome)
@@ -31,19 +41,17 @@ static enum attempt_action login_failed(struct outcome *outcome)
     return not_sent(outcome, "the login failed");
 }
 
-enum attempt_action attempt_next(struct attempt *a, enum attempt_event event, bool needs_session,
-                                 struct outcome *outcome)
+enum attempt_action attempt_next(struct attempt *a, enum attempt_event event, struct outcome *outcome)
 {
     switch (event) {
-    case ATTEMPT_BEGIN: return write_or_login(needs_session);
-    case ATTEMPT_SESSION: return write_or_login(false);
+    case ATTEMPT_BEGIN: return a->needs_session ? ATTEMPT_DO_LOGIN : go_on(a);
+    case ATTEMPT_SESSION: return go_on(a);
     case ATTEMPT_LOGIN_FAILED: return login_failed(outcome);
+    case ATTEMPT_STEP_KEPT: a->step++; return go_on(a);
+    case ATTEMPT_FROZEN: a->frozen = true; return go_on(a);
     case ATTEMPT_TOO_LATE: return not_sent(outcome, "the lease does not cover a send any more");
+    case ATTEMPT_STEP_FAILED:
     case ATTEMPT_ANSWERED: break;
     }
-    if (outcome->session_expired && needs_session && !a->renewed) {
-        a->renewed = true; /* refused before execution: the same bytes may go out under a new session */
-        return write_or_login(true);
-    }
-    return ATTEMPT_DO_SETTLE;
+    return once_more(a, outcome);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "keys/canonical.h"
 #include "platforms/request.h"
 #include "runtime/clock.h"
 #include "runtime/crash.h"
@@ -45,13 +46,25 @@ static bool make_input(struct slot *slot, struct errbuf *err)
 static bool goes_where_ours_go(struct slot *slot, struct errbuf *err)
 {
     struct form today;
-    if (!make_input(slot, err) || !request_render(slot->lane->channel, slot->input, &today, err)) return false;
+    if (!request_render(slot->lane->channel, slot->input, &today, err)) return false;
     bool agrees = request_agrees(&slot->form, &today);
     form_fini(&today);
     return agrees || errbuf_set(err, "the frozen request goes to another place than the channel's requests do now");
 }
 
-/* A row in doubt goes out byte for byte as it was frozen, whatever this worker would have rendered. */
+/* What the steps had given when the request was frozen. */
+static bool take_over_prepared(struct slot *slot, struct errbuf *err)
+{
+    char why[KEYS_ERR_BYTES];
+    json_t *prepared = NULL;
+    const struct request_text *text = &slot->claim.answer_prepared;
+    if (!make_input(slot, err)) return false;
+    if (text->len == 0) return true;
+    if (!canonical_parse(text->bytes, text->len, &prepared, why)) return errbuf_set(err, "prepared: %s", why);
+    return json_object_set_new(slot->input, "prepared", prepared) == 0 || errbuf_set(err, "prepared: out of memory");
+}
+
+/* A row in doubt goes out byte for byte as it was frozen, without steps, whatever this worker would have rendered. */
 static bool take_over_frozen(struct slot *slot, struct errbuf *err)
 {
     const struct claim_request *q = &slot->claim;
@@ -61,20 +74,18 @@ static bool take_over_frozen(struct slot *slot, struct errbuf *err)
     snprintf(slot->body_hash, sizeof slot->body_hash, "%s", q->answer_body_hash);
     slot->frozen = xstrndup(q->answer_frozen.bytes, q->answer_frozen.len);
     slot->frozen_len = q->answer_frozen.len;
+    slot->step = slot->lane->channel->descriptor->prepare_count;
     slot->has_form = request_thaw(slot->frozen, slot->frozen_len, slot->body_hash, &slot->form, err);
-    return slot->has_form && goes_where_ours_go(slot, err);
+    return slot->has_form && take_over_prepared(slot, err) && goes_where_ours_go(slot, err);
 }
 
 static void granted(struct worker *w, struct slot *slot)
 {
     struct errbuf err = {{0}};
     struct claim_request *q = &slot->claim;
-    int64_t now = clock_boottime_ms();
     crash_point("after_claim");
     slot->row = q->row;
-    /* The upper bound of the server's time: the lease may end sooner than we think, never later. */
-    int64_t lease_left_ms = q->lease_end_ms - server_clock_latest(link_clock(w->link), now);
-    slot->deadline_boot_ms = now + lease_left_ms - slot->lane->channel->write_limit_ms;
+    prepare_lease(w, slot, q->lease_end_ms);
     if (q->in_doubt && q->answer_frozen.bytes != NULL && !take_over_frozen(slot, &err)) {
         log_event(LOG_LEVEL_ERROR, "delivery.unreadable", LOG_S("delivery", slot->delivery), LOG_S("why", err.text));
         not_sent(w, slot, err.text);

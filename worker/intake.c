@@ -52,6 +52,21 @@ static int64_t time_or_zero(int64_t ms)
     return ms == CONTENT_NO_TIME ? 0 : ms;
 }
 
+/* Steps that this item does not need are passed over at once: where none is left, the claim brings the request along.
+ */
+static bool first_step(struct slot *slot, struct errbuf *err)
+{
+    struct channel *c = slot->lane->channel;
+    bool wanted = false;
+    slot->step = 0;
+    while (slot->step < c->descriptor->prepare_count) {
+        if (!request_step_wanted(c, slot->step, slot->input, &wanted, err)) return false;
+        if (wanted) break;
+        slot->step++;
+    }
+    return true;
+}
+
 static enum render_result make_request(struct slot *slot, struct errbuf *err)
 {
     struct channel *c = slot->lane->channel;
@@ -63,6 +78,8 @@ static enum render_result make_request(struct slot *slot, struct errbuf *err)
     };
     enum render_result result = request_input(c, slot->content.fields, &row, &slot->input, err);
     if (result != RENDER_OK) return result;
+    if (!first_step(slot, err)) return RENDER_BROKEN;
+    if (slot->step < c->descriptor->prepare_count) return RENDER_OK; /* rendered with what the steps give */
     slot->has_form = request_render(c, slot->input, &slot->form, err);
     if (!slot->has_form) return RENDER_BROKEN;
     return request_freeze(&slot->form, &slot->frozen, &slot->frozen_len, slot->body_hash, err) ? RENDER_OK
@@ -248,6 +265,7 @@ static void take_frozen(struct slot *slot, const struct take_request *take)
     /* In doubt: these bytes or none. claim answers with them once more, and those are sent. */
     snprintf(slot->key, sizeof slot->key, "%s", take->key);
     snprintf(slot->body_hash, sizeof slot->body_hash, "%s", take->body_hash);
+    slot->step = slot->lane->channel->descriptor->prepare_count;
     slot->frozen = xstrndup(take->frozen.bytes, take->frozen.len);
     slot->frozen_len = take->frozen.len;
 }

@@ -22,8 +22,8 @@
 #define PROCESS_RETRY_MS      1000  /* a heartbeat that Redis did not take is tried again */
 
 static const char *const crash_points[] = {
-    "after_read",    "before_claim", "after_claim", "before_first_byte", "after_last_byte", "after_answer",
-    "before_settle", "after_settle", NULL,
+    "after_read",      "before_claim", "after_claim",   "after_prepare", "before_first_byte",
+    "after_last_byte", "after_answer", "before_settle", "after_settle",  NULL,
 };
 
 /* ---- opening ---- */
@@ -71,20 +71,6 @@ static void open_lanes(struct worker *w)
     }
 }
 
-/* Steps before the write are described by the schema and not run yet: a channel that needs them must not start to send.
- */
-static bool refuse_prepare(const struct worker *w, struct errbuf *err)
-{
-    for (size_t i = 0; i < w->lane_count; i++) {
-        const struct channel *c = w->lanes[i].channel;
-        if (c->descriptor->prepare_count > 0)
-            return errbuf_set(
-                err, "%s: its platform needs steps before the write (prepare), which this version does not run",
-                c->name);
-    }
-    return true;
-}
-
 static bool open_worker(struct process *p, struct errbuf *err)
 {
     struct worker *w = &p->worker;
@@ -100,7 +86,6 @@ static bool open_worker(struct process *p, struct errbuf *err)
     w->slot_count = (int)p->config->worker_slots;
     w->slots = xcalloc((size_t)w->slot_count, sizeof *w->slots);
     open_lanes(w);
-    if (!refuse_prepare(w, err)) return false;
     w->pool = transfer_pool_new(w->slot_count + (int)w->lane_count);
     return true;
 }
@@ -195,8 +180,9 @@ static int64_t wake_of_work(const struct worker *w)
 
 static int64_t wake_of_slot(const struct worker *w, const struct slot *slot, int64_t now)
 {
-    bool waits = slot->phase == SLOT_CLAIM || slot->phase == SLOT_SETTLE;
+    bool waits = slot->phase == SLOT_CLAIM || slot->phase == SLOT_FREEZE || slot->phase == SLOT_SETTLE;
     if (slot->phase == SLOT_LOGIN) return now + 100;
+    if (slot->phase == SLOT_PREPARE && work_connected(w)) return slot->renew_boot_ms;
     if (!waits || !work_connected(w)) return INT64_MAX;
     if (slot->retry_boot_ms > now) return slot->retry_boot_ms;
     return now + (transfer_in_flight(w->pool) > 0 ? 1 : 0);

@@ -16,7 +16,8 @@
 
 static bool wants_round(const struct worker *w, const struct slot *slot, int64_t now)
 {
-    bool waits = slot->phase == SLOT_SETTLE || (slot->phase == SLOT_CLAIM && (!w->stopping || slot->claim_sent));
+    bool waits = slot->phase == SLOT_SETTLE || slot->phase == SLOT_FREEZE ||
+                 (slot->phase == SLOT_CLAIM && (!w->stopping || slot->claim_sent));
     return waits && slot->retry_boot_ms <= now;
 }
 
@@ -33,6 +34,7 @@ bool round_due(const struct worker *w, int64_t now)
     if (!work_connected(w)) return false;
     for (int i = 0; i < w->slot_count; i++) {
         const struct slot *slot = &w->slots[i];
+        waiting += prepare_renews(slot, now);
         if (!wants_round(w, slot, now)) continue;
         waiting++;
         if (slot->ready_boot_ms < oldest) oldest = slot->ready_boot_ms;
@@ -61,10 +63,11 @@ static void add_slots(struct worker *w, int64_t now)
     bool claims = false;
     for (int i = 0; i < w->slot_count; i++) {
         struct slot *slot = &w->slots[i];
+        if (prepare_renews(slot, now)) prepare_renew(w, slot);
         if (slot->in_round || !wants_round(w, slot, now)) continue;
         slot->in_round = true;
-        if (slot->phase == SLOT_SETTLE) {
-            settles = true;
+        if (slot->phase != SLOT_CLAIM) {
+            settles = settles || slot->phase == SLOT_SETTLE;
             round_settle(w->round, &slot->decide);
         } else {
             claims = true;
@@ -138,12 +141,15 @@ static void slots_answered(struct worker *w)
 {
     for (int i = 0; i < w->slot_count; i++) {
         struct slot *slot = &w->slots[i];
+        prepare_renewed(w, slot); /* first: a request that is kept now is written at once, if the lease covers it */
         if (!slot->in_round) continue;
-        const struct request *request = slot->phase == SLOT_SETTLE ? &slot->decide.base : &slot->claim.base;
+        const struct request *request = slot->phase == SLOT_CLAIM ? &slot->claim.base : &slot->decide.base;
         if (request->result == REQUEST_PENDING) continue; /* it did not fit and is in the next one */
         slot->in_round = false;
         if (slot->phase == SLOT_SETTLE)
             settle_answered(w, slot);
+        else if (slot->phase == SLOT_FREEZE)
+            prepare_frozen(w, slot);
         else
             claimed_answered(w, slot);
     }

@@ -3,8 +3,8 @@
  * send: logins and the write request. The only file of the project that starts a write.
  *
  * A write starts only from send_begin() and its followers, which are called for a slot whose claim the ledger has
- * answered with "granted"; only before the moment until which the lease covers it; and only with the form that was
- * frozen with that claim.
+ * answered with "granted"; only before the moment until which the lease covers it; and only with a form whose frozen
+ * bytes the ledger has, from that claim or, where steps came before, from their end.
  */
 #include "worker/worker.h"
 
@@ -27,8 +27,6 @@ static bool needs_session(const struct slot *slot)
     return slot->lane->channel->descriptor->auth == AUTH_SESSION;
 }
 
-static void advance(struct worker *w, struct slot *slot, enum attempt_event event);
-
 /* Nobody can read this platform back, and it honours no key: not even the connection is trusted to be new by chance. */
 static bool blind(const struct delivery_policy *policy)
 {
@@ -42,14 +40,14 @@ static void start_write(struct worker *w, struct slot *slot)
     const struct channel *c = slot->lane->channel;
     const struct form_fill fill = {&c->credentials, &slot->lane->session, clock_wall_ms() / 1000, c->descriptor};
     if (clock_boottime_ms() >= slot->deadline_boot_ms) {
-        advance(w, slot, ATTEMPT_TOO_LATE);
+        send_advance(w, slot, ATTEMPT_TOO_LATE);
         return;
     }
     if (!form_fill(&slot->form, &fill, &request, &err)) {
         memset(&slot->outcome, 0, sizeof slot->outcome);
         slot->outcome.kind = EV_NOT_SENT;
         snprintf(slot->outcome.detail, sizeof slot->outcome.detail, "%s", err.text);
-        advance(w, slot, ATTEMPT_ANSWERED);
+        send_advance(w, slot, ATTEMPT_ANSWERED);
         return;
     }
     const struct transfer_options options = {
@@ -124,7 +122,7 @@ static void login_later(struct worker *w, struct slot *slot)
     slot->outcome.kind = EV_WAIT;
     slot->outcome.wait_ms = login_pause_ms(slot->lane, clock_boottime_ms());
     snprintf(slot->outcome.detail, sizeof slot->outcome.detail, "the last login failed, the next is tried later");
-    advance(w, slot, ATTEMPT_LOGIN_FAILED);
+    send_advance(w, slot, ATTEMPT_LOGIN_FAILED);
 }
 
 static void wait_for_session(struct worker *w, struct slot *slot)
@@ -133,7 +131,7 @@ static void wait_for_session(struct worker *w, struct slot *slot)
     slot_phase_set(slot, SLOT_LOGIN);
     switch (session_state(slot->lane->channel, session, clock_boottime_ms())) {
     case SESSION_NOT_NEEDED:
-    case SESSION_READY: advance(w, slot, ATTEMPT_SESSION); break;
+    case SESSION_READY: send_advance(w, slot, ATTEMPT_SESSION); break;
     case SESSION_LOGIN: start_login(w, slot->lane); break;
     case SESSION_WAIT:
         if (!session->login_in_flight && !slot->lane->login_failed) login_later(w, slot);
@@ -149,9 +147,9 @@ void send_waiting(struct worker *w)
         if (slot->phase != SLOT_LOGIN) continue;
         if (slot->lane->login_failed) {
             slot->outcome = slot->lane->login_outcome;
-            advance(w, slot, ATTEMPT_LOGIN_FAILED);
+            send_advance(w, slot, ATTEMPT_LOGIN_FAILED);
         } else if (now >= slot->deadline_boot_ms) {
-            advance(w, slot, ATTEMPT_TOO_LATE);
+            send_advance(w, slot, ATTEMPT_TOO_LATE);
         } else {
             wait_for_session(w, slot);
         }
@@ -162,10 +160,12 @@ void send_waiting(struct worker *w)
 
 /* ---- the attempt ---- */
 
-static void advance(struct worker *w, struct slot *slot, enum attempt_event event)
+void send_advance(struct worker *w, struct slot *slot, enum attempt_event event)
 {
-    switch (attempt_next(&slot->attempt, event, needs_session(slot), &slot->outcome)) {
+    switch (attempt_next(&slot->attempt, event, &slot->outcome)) {
     case ATTEMPT_DO_LOGIN: wait_for_session(w, slot); break;
+    case ATTEMPT_DO_STEP: prepare_step(w, slot); break;
+    case ATTEMPT_DO_FREEZE: prepare_freeze(w, slot); break;
     case ATTEMPT_DO_WRITE: start_write(w, slot); break;
     case ATTEMPT_DO_SETTLE: settle_begin(w, slot); break;
     }
@@ -173,8 +173,8 @@ static void advance(struct worker *w, struct slot *slot, enum attempt_event even
 
 void send_begin(struct worker *w, struct slot *slot)
 {
-    attempt_init(&slot->attempt);
-    advance(w, slot, ATTEMPT_BEGIN);
+    attempt_init(&slot->attempt, needs_session(slot), slot->step, slot->lane->channel->descriptor->prepare_count);
+    send_advance(w, slot, ATTEMPT_BEGIN);
 }
 
 static void write_collect(struct worker *w, struct slot *slot, struct transfer *transfer)
@@ -189,17 +189,17 @@ static void write_collect(struct worker *w, struct slot *slot, struct transfer *
     verdict(slot->lane->channel, facts, transfer_answer(transfer), &context, &slot->outcome);
     if (slot->outcome.session_expired) session_drop(&slot->lane->session);
     crash_point("after_answer");
-    advance(w, slot, ATTEMPT_ANSWERED);
+    send_advance(w, slot, ATTEMPT_ANSWERED);
 }
 
 void send_give_up(struct worker *w)
 {
     for (int i = 0; i < w->slot_count; i++) {
         struct slot *slot = &w->slots[i];
-        if (slot->phase == SLOT_SENDING)
+        if (slot->phase == SLOT_SENDING || slot->phase == SLOT_PREPARE)
             transfer_abort(slot->transfer);
-        else if (slot->phase == SLOT_LOGIN)
-            advance(w, slot, ATTEMPT_TOO_LATE);
+        else if (slot->phase == SLOT_LOGIN || slot->phase == SLOT_FREEZE)
+            send_advance(w, slot, ATTEMPT_TOO_LATE);
     }
 }
 
@@ -210,6 +210,8 @@ void send_collect(struct worker *w)
         struct owner *owner = transfer_owner(transfer);
         if (owner->kind == OWNER_LANE)
             login_collect(w, (struct lane *)owner, transfer);
+        else if (((struct slot *)owner)->phase == SLOT_PREPARE)
+            prepare_collect(w, (struct slot *)owner, transfer);
         else
             write_collect(w, (struct slot *)owner, transfer);
         transfer_free(&transfer);

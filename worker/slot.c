@@ -45,8 +45,9 @@ void slot_request_drop(struct slot *slot)
     if (slot->has_form) form_fini(&slot->form);
     slot->has_form = false;
     free(slot->frozen);
-    slot->frozen = NULL;
-    slot->frozen_len = 0;
+    free(slot->prepared);
+    slot->frozen = slot->prepared = NULL;
+    slot->frozen_len = slot->prepared_len = 0;
 }
 
 void slot_release(struct worker *w, struct slot *slot)
@@ -55,6 +56,7 @@ void slot_release(struct worker *w, struct slot *slot)
         slot->lane->slots--;
         lane_refill(w, slot->lane);
     }
+    if (slot->renewing) round_forget(w->round, &slot->renew.base);
     slot_request_drop(slot);
     if (slot->has_content) content_fini(&slot->content);
     claim_fini(&slot->claim);

@@ -7,6 +7,7 @@
  * many slots it holds, its session, its breaker's memory.
  *
  *   intake.c   entry or taken work -> a slot with a frozen request            SLOT_CLAIM
+ *   prepare.c  steps, and the request made of them goes to the ledger          SLOT_PREPARE -> SLOT_FREEZE
  *   round.c    claims, settlements, takes of a turn in one round trip         SLOT_CLAIM -> SLOT_READY, SLOT_SETTLE ->
  * SLOT_FREE send.c     login and the write request; the only file that starts one     SLOT_READY -> SLOT_LOGIN ->
  * SLOT_SENDING -> SLOT_SETTLE settle.c   outcome -> decision of core/ -> what the ledger is to write
@@ -47,7 +48,16 @@
 #define WORKER_HOME_MS              500 /* a server that does not say whose it is (loading, ..) is asked this often */
 #define WORKER_POISON_COUNT         5 /* an entry that was handed out so often without a claim is put aside unparsed */
 
-enum slot_phase { SLOT_FREE, SLOT_CLAIM, SLOT_READY, SLOT_LOGIN, SLOT_SENDING, SLOT_SETTLE };
+enum slot_phase {
+    SLOT_FREE,
+    SLOT_CLAIM,
+    SLOT_READY,
+    SLOT_LOGIN,
+    SLOT_PREPARE, /* a step is in flight */
+    SLOT_FREEZE,  /* the ledger is to have the request before it is sent */
+    SLOT_SENDING,
+    SLOT_SETTLE,
+};
 
 /* Who a transfer belongs to: the first member of slot and lane. */
 enum owner_kind { OWNER_SLOT, OWNER_LANE };
@@ -87,8 +97,11 @@ struct slot {
     int generation;
     char key[KEY_BYTES];
     char body_hash[HASH_HEX_BYTES];
-    char *frozen; /* the frozen write request; owned */
+    char *frozen; /* the frozen write request; owned; NULL while steps are to come */
     size_t frozen_len;
+    size_t step;    /* of the channel's prepare: the first that is to be sent */
+    char *prepared; /* what the steps gave, JSON; owned */
+    size_t prepared_len;
     json_t *input;    /* what programs see; owned */
     struct form form; /* the same, to be filled */
     bool has_form;
@@ -100,6 +113,9 @@ struct slot {
     struct attempt attempt;
     struct transfer *transfer;
     int64_t deadline_boot_ms; /* a write starts before */
+    int64_t renew_boot_ms;    /* while steps run, the lease is prolonged then */
+    struct renew_request renew;
+    bool renewing; /* renew waits in the ledger's round */
     int64_t started_boot_ms;
     bool has_outcome; /* known before the send: the item does not fit */
     enum { TRANSFER_NONE, TRANSFER_FAILED, TRANSFER_ANSWERED } transfer_end; /* of the write request */
@@ -190,12 +206,31 @@ void claimed_answered(struct worker *w, struct slot *slot);
 
 /* ---- send.c ---- */
 void send_begin(struct worker *w, struct slot *slot);
+/* Something happened to the attempt: does what comes next. */
+void send_advance(struct worker *w, struct slot *slot, enum attempt_event event);
 /* Slots that wait for a session: on, or over. */
 void send_waiting(struct worker *w);
 /* Collects finished transfers. */
 void send_collect(struct worker *w);
 /* The grace time is over: what is in flight is given up, so that its row says so before the process ends. */
 void send_give_up(struct worker *w);
+
+/* ---- prepare.c ---- */
+/* Sends the attempt's next step, or passes over it. */
+void prepare_step(struct worker *w, struct slot *slot);
+/* The step's transfer has ended. */
+void prepare_collect(struct worker *w, struct slot *slot, struct transfer *transfer);
+/* All steps are done: makes the write request for the ledger to keep. */
+void prepare_freeze(struct worker *w, struct slot *slot);
+/* The ledger has answered whether it has it, or not. */
+void prepare_frozen(struct worker *w, struct slot *slot);
+/* The lease ends then: until when a write may start, and when it is to be prolonged. */
+void prepare_lease(struct worker *w, struct slot *slot, int64_t lease_end_ms);
+/* True if the lease is to be prolonged now. */
+bool prepare_renews(const struct slot *slot, int64_t now_boot_ms);
+void prepare_renew(struct worker *w, struct slot *slot);
+/* After a round: the lease is prolonged, or not. */
+void prepare_renewed(struct worker *w, struct slot *slot);
 
 /* ---- settle.c ---- */
 #define SETTLE_BREAKER "breaker" /* why a channel is blocked whose platform cannot be reached */

@@ -6,7 +6,7 @@
 -- Block          entry token content_hash approved_at gen not_before not_after dated after key body_hash frozen content
 --                harmless window_ms lease_ms late_commit_ms margin_ms max_attempts max_age_ms spacing_ms burst hold_back
 --                hold_back: empty, "channel_full" or "unknown_channel"
--- Answers        granted attempt commit_by lease_end doubt rev tries [key body_hash frozen]   send these bytes, no others
+-- Answers        granted attempt commit_by lease_end doubt rev tries [key body_hash frozen prepared]   send these bytes, no others
 --                already state since | conflict state since their_hash | busy holder until | wait reason due
 --                uncertain reason | held reason | rerender approved_at gen | late | no_content
 --                environment theirs | error words
@@ -89,6 +89,7 @@ local function granted(d, frozen)
         text(d.n.tries)}
     if frozen then
         answer[8], answer[9], answer[10] = find_field(d, 'key') or '', d.fields.body_hash or '', frozen
+        answer[11] = redis.call('HGET', d.request, 'prepared') or ''
     end
     return answer
 end

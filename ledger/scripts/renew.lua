@@ -2,7 +2,7 @@
 -- renew: prolongs a lease while prepare steps run; never once the write request has started.
 --
 -- Block    token lease_ms late_commit_ms margin_ms window_ms
--- Answers  ok until | lost holder | error words
+-- Answers  ok until rev commit_by | lost holder | error words
 --
 -- Invariant: only the attempt that the row and the lease both name is prolonged, and commit_by moves with it. In doubt,
 -- the lease is not prolonged past what the platform's key window allows: "ok" then names the end that it has.
@@ -20,15 +20,19 @@ local function may_prolong(d, r)
     return r.window > 0 and now + r.lease_ms + r.late_commit + r.margin <= d.n.first_send + r.window
 end
 
+local function ok(d, lease_end)
+    return {'ok', text(lease_end), text(d.n.rev), d.fields.commit_by or '0'}
+end
+
 return each_delivery(read_renew, function(d, r)
     if d.state ~= 'claimed' or d.fields.token ~= r.token or lease_token(d) ~= r.token then
         return {'lost', lease_holder(d)}
     end
     if r.lease_ms <= 0 then return {'error', 'arguments: a lease must have an end'} end
-    if not may_prolong(d, r) then return {'ok', text(now + math.max(redis.call('PTTL', d.lease_key), 0))} end
+    if not may_prolong(d, r) then return ok(d, now + math.max(redis.call('PTTL', d.lease_key), 0)) end
     local lease_end = now + r.lease_ms
     redis.call('PEXPIRE', d.lease_key, text(r.lease_ms))
     set_row(d, {state = 'claimed', reason = d.fields.reason, place = 'agenda', lease_end = lease_end,
         set = {commit_by = text(math.max(d.n.commit_by, lease_end + r.late_commit))}})
-    return {'ok', text(lease_end)}
+    return ok(d, lease_end)
 end)

@@ -41,7 +41,8 @@ class Fleet:
                  secrets=None, redis_password=None, metrics=False, proxied=False, descriptors=()):
         """channel: platform -> members of its channel; config: members of the file; instances: platform -> settings of its
         fake; secrets: other ones than SECRETS; metrics: the worker's page, see get() and metric(); proxied: programs reach
-        Redis through self.proxy (the fake platforms do not); descriptors: more of them than are shipped."""
+        Redis through self.proxy (the fake platforms do not); descriptors: more of them than are shipped, or others under their
+        names."""
         self.dir = tempfile.mkdtemp(prefix="landfall-fleet-")
         self.secrets, self.redis_password = {**SECRETS, **(secrets or {})}, redis_password
         self.metrics_port = free_port() if metrics else None
@@ -98,10 +99,10 @@ class Fleet:
     def _descriptor_folders(self):
         folders = [os.path.join(TOP, "platforms", "descriptors")]
         if self.descriptors:
-            folders.append(os.path.join(self.dir, "descriptors"))
-            os.makedirs(folders[1], exist_ok=True)
+            folders.insert(0, os.path.join(self.dir, "descriptors"))
+            os.makedirs(folders[0], exist_ok=True)
         for descriptor in self.descriptors:
-            with open(os.path.join(folders[1], descriptor["platform"] + ".json"), "w", encoding="utf-8") as out:
+            with open(os.path.join(folders[0], descriptor["platform"] + ".json"), "w", encoding="utf-8") as out:
                 json.dump(descriptor, out)
         return folders
 

@@ -50,14 +50,7 @@ static bool start(struct worker *w, struct slot *slot, struct errbuf *err)
     bool ok = form_fill(&form, &fill, &request, err);
     form_fini(&form);
     if (!ok) return false;
-    const struct transfer_options options = {
-        .limit_ms = c->write_limit_ms,
-        .deadline_boot_ms = slot->deadline_boot_ms,
-        .write = true,
-        .owner = slot,
-    };
-    slot->transfer = transfer_start(w->pool, &request, &options);
-    slot_phase_set(slot, SLOT_PREPARE);
+    send_step(w, slot, &request);
     http_request_fini(&request);
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * send: logins and the write request. The only file of the project that starts a write.
+ * send: logins, steps and the write request. The only file of the worker that starts a transfer.
  *
  * A write starts only from send_begin() and its followers, which are called for a slot whose claim the ledger has
  * answered with "granted"; only before the moment until which the lease covers it; and only with a form whose frozen
@@ -62,6 +62,18 @@ static void start_write(struct worker *w, struct slot *slot)
     slot->transfer = transfer_start(w->pool, &request, &options);
     slot_phase_set(slot, SLOT_SENDING);
     http_request_fini(&request);
+}
+
+void send_step(struct worker *w, struct slot *slot, const struct http_request *request)
+{
+    const struct transfer_options options = {
+        .limit_ms = slot->lane->channel->write_limit_ms,
+        .deadline_boot_ms = slot->deadline_boot_ms,
+        .write = true,
+        .owner = slot,
+    };
+    slot->transfer = transfer_start(w->pool, request, &options);
+    slot_phase_set(slot, SLOT_PREPARE);
 }
 
 /* ---- logins ---- */

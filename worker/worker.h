@@ -6,11 +6,12 @@
  * array, so a worker's memory is bounded and "full" means something. A lane is this worker's side of one channel: how
  * many slots it holds, its session, its breaker's memory.
  *
- *   intake.c   entry or taken work -> a slot with a frozen request            SLOT_CLAIM
- *   prepare.c  steps, and the request made of them goes to the ledger          SLOT_PREPARE -> SLOT_FREEZE
- *   round.c    claims, settlements, takes of a turn in one round trip         SLOT_CLAIM -> SLOT_READY, SLOT_SETTLE ->
- * SLOT_FREE send.c     login and the write request; the only file that starts one     SLOT_READY -> SLOT_LOGIN ->
- * SLOT_SENDING -> SLOT_SETTLE settle.c   outcome -> decision of core/ -> what the ledger is to write
+ *   intake.c   entry or taken work -> a slot with a frozen request           -> SLOT_CLAIM
+ *   round.c    claims, settlements, takes of a turn in one round trip
+ *   claimed.c  what the answer to a claim leads to                           SLOT_CLAIM -> SLOT_PREPARE or send.c
+ *   prepare.c  steps, and the request made of them goes to the ledger        SLOT_PREPARE -> SLOT_FREEZE -> send.c
+ *   send.c     login and the write request; the only file that starts one    SLOT_LOGIN -> SLOT_SENDING
+ *   settle.c   outcome -> decision of core/ -> what the ledger is to write   SLOT_SETTLE -> SLOT_FREE
  *
  * One thread; nothing here is shared.
  */
@@ -51,7 +52,6 @@
 enum slot_phase {
     SLOT_FREE,
     SLOT_CLAIM,
-    SLOT_READY,
     SLOT_LOGIN,
     SLOT_PREPARE, /* a step is in flight */
     SLOT_FREEZE,  /* the ledger is to have the request before it is sent */
@@ -206,6 +206,8 @@ void claimed_answered(struct worker *w, struct slot *slot);
 
 /* ---- send.c ---- */
 void send_begin(struct worker *w, struct slot *slot);
+/* Starts a step before the write; the slot is in SLOT_PREPARE then. */
+void send_step(struct worker *w, struct slot *slot, const struct http_request *request);
 /* Something happened to the attempt: does what comes next. */
 void send_advance(struct worker *w, struct slot *slot, enum attempt_event event);
 /* Slots that wait for a session: on, or over. */

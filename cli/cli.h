@@ -77,6 +77,7 @@ enum cli_exit verb_export(struct cli *cli);
 enum cli_exit verb_key(struct cli *cli);
 enum cli_exit verb_drain(struct cli *cli);
 enum cli_exit verb_spool(struct cli *cli);
+enum cli_exit verb_doctor(struct cli *cli);
 enum cli_exit verb_config(struct cli *cli);
 enum cli_exit verb_completion(struct cli *cli);
 enum cli_exit verb_man(struct cli *cli);

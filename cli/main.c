@@ -19,6 +19,7 @@ static verb_function *const functions[VERB_COUNT] = {
     [VERB_PAUSE] = verb_pause,     [VERB_RESUME] = verb_resume,         [VERB_LEASES] = verb_leases,
     [VERB_JOURNAL] = verb_journal, [VERB_AUDIT] = verb_audit,           [VERB_EXPORT] = verb_export,
     [VERB_KEY] = verb_key,         [VERB_DRAIN] = verb_drain,           [VERB_SPOOL] = verb_spool,
+    [VERB_DOCTOR] = verb_doctor,
     [VERB_CONFIG] = verb_config,   [VERB_COMPLETION] = verb_completion, [VERB_MAN] = verb_man,
     [VERB_HELP] = verb_help,
 };

@@ -153,6 +153,18 @@
       "first_unreadable_line, why, torn_bytes}], deliveries: []}; with --replay files: [{file, end, settled, left, "   \
       "unreadable, first_unreadable_line, why}], deliveries: [{delivery, attempt, event, result, state, reason, why, " \
       "file}]")                                                                                                        \
+    X(DOCTOR, "doctor", "", 0, 0, "Say what is in force, what is wrong with it, and what to do",                       \
+      "Prints the configuration in force, then a finding for each check: what is so, what it can cost, what to do. "   \
+      "Looks at the server (version, eviction, persistence, replication, rights, clock), at the ledger (leases, "      \
+      "places, agenda, counts, foreign keys; up to 200,000 keys, and says how many), at processes, and at this "       \
+      "machine's credentials, descriptors and proxy settings. Where a service forbids CONFIG or ACL, says so. Ends "   \
+      "with 4 if something is unsafe, with 3 if something is a risk. Writes nothing; --repair puts right what can be " \
+      "put right safely while others work: a missing group, deliveries and channels that stand on no list, agenda "    \
+      "members that nothing is to be done with, counts. It never touches a state, a lease or a doubt.",                \
+      "landfall doctor",                                                                                               \
+      "{configuration: as config, redis (why it is out of reach), findings: [{check, severity, what, cost, todo}], "   \
+      "looked_at: {keys, rows, agenda, complete}, repaired: {group, placed, removed, channels, counts, "               \
+      "counts_left_alone, changed_meanwhile, refused} (with --repair), exit}")                                         \
     X(CONFIG, "config", "", 0, 0, "Print the configuration in force and where each setting came from",                 \
       "Never prints a password or a credential.", "landfall config",                                                   \
       "{file, settings: [{path, value, source}], redis_password, descriptors: [folder], channels: [name]}")            \
@@ -187,7 +199,7 @@ enum flag_kind {
 #define VERBS_OF_REDIS                                                                                                 \
     (VERBS_OF_ACTS | VERB_BIT(SUBMIT) | VERB_BIT(STATUS) | VERB_BIT(SHOW) | VERB_BIT(REPORT) | VERB_BIT(LEASES) |      \
      VERB_BIT(JOURNAL) | VERB_BIT(AUDIT) | VERB_BIT(EXPORT))
-#define VERBS_OF_CONFIG (VERBS_OF_REDIS | VERB_BIT(SPOOL) | VERB_BIT(KEY) | VERB_BIT(CONFIG))
+#define VERBS_OF_CONFIG (VERBS_OF_REDIS | VERB_BIT(DOCTOR) | VERB_BIT(SPOOL) | VERB_BIT(KEY) | VERB_BIT(CONFIG))
 
 /* X(symbol, name, kind, word for its value, verbs, help) */
 #define FLAGS(X)                                                                                                       \
@@ -230,6 +242,7 @@ enum flag_kind {
       "Time of approval, ms since 1970; for formats that hold it")                                                     \
     X(GENERATION, "--generation", FLAG_NUMBER, "N", VERB_BIT(KEY), "Key generation (default 0)")                       \
     X(REPLAY, "--replay", FLAG_SWITCH, "", VERB_BIT(SPOOL), "Settle what processes that are gone have left")           \
+    X(REPAIR, "--repair", FLAG_SWITCH, "", VERB_BIT(DOCTOR), "Put right what can be put right safely")                 \
     X(MARKDOWN, "--markdown", FLAG_SWITCH, "", VERB_BIT(MAN), "As docs/cli.md")                                        \
     X(CONFIG, "--config", FLAG_TEXT, "FILE", VERBS_OF_CONFIG | VERB_BIT(DRAIN),                                        \
       "Configuration (else $LANDFALL_CONFIG, ./landfall.json, /etc/landfall/landfall.json)")                           \

@@ -125,6 +125,15 @@ bool args_exchange(const struct args *args, struct redis_link *link, struct redi
     return ok;
 }
 
+bool args_ask(const struct args *args, struct redis_link *link, struct redisReply **replies, int64_t limit_ms,
+              struct errbuf *err)
+{
+    struct link_command *commands = args_commands(args);
+    bool ok = link_ask(link, commands, args->command_count, replies, limit_ms, err);
+    free(commands);
+    return ok;
+}
+
 void args_free_replies(struct redisReply **replies, size_t count)
 {
     if (!replies) return;

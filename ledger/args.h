@@ -47,6 +47,10 @@ struct link_command *args_commands(const struct args *args);
 MUSTCHECK bool args_exchange(const struct args *args, struct redis_link *link, struct redisReply **replies,
                              int64_t limit_ms, struct errbuf *err);
 
+/* As args_exchange, over link_ask(): every error reply is an answer, also one that forbids the command. */
+MUSTCHECK bool args_ask(const struct args *args, struct redis_link *link, struct redisReply **replies, int64_t limit_ms,
+                        struct errbuf *err);
+
 /* As args_exchange, for plain reads: an error reply or a missing answer is a failure and err has its words. On success
  * *own_replies (command_count of them) is the caller's: args_free_replies(). On failure there is nothing to free. */
 MUSTCHECK bool args_read(const struct args *args, struct redis_link *link, struct redisReply ***own_replies,

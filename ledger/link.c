@@ -206,8 +206,8 @@ static bool look_at_errors(struct redis_link *link, struct redisReply **replies,
     return true;
 }
 
-bool link_exchange(struct redis_link *link, const struct link_command *commands, size_t count,
-                   struct redisReply **replies, int64_t limit_ms, struct errbuf *err)
+bool link_ask(struct redis_link *link, const struct link_command *commands, size_t count, struct redisReply **replies,
+              int64_t limit_ms, struct errbuf *err)
 {
     memset(replies, 0, count * sizeof *replies);
     if (!link->context) return errbuf_set(err, "redis: not connected");
@@ -230,6 +230,13 @@ bool link_exchange(struct redis_link *link, const struct link_command *commands,
     }
     link->received_boot_ms = clock_boottime_ms();
     link->round_trips++;
+    return true;
+}
+
+bool link_exchange(struct redis_link *link, const struct link_command *commands, size_t count,
+                   struct redisReply **replies, int64_t limit_ms, struct errbuf *err)
+{
+    if (!link_ask(link, commands, count, replies, limit_ms, err)) return false;
     if (!look_at_errors(link, replies, count, err)) return drop(link);
     if (!link->opening) link->failures = 0;
     return true;

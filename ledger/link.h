@@ -88,6 +88,10 @@ struct link_command {
 MUSTCHECK bool link_exchange(struct redis_link *link, const struct link_command *commands, size_t count,
                              struct redisReply **replies, int64_t limit_ms, struct errbuf *err);
 
+/* As link_exchange(), but no error reply drops the connection: for questions that a server may forbid. */
+MUSTCHECK bool link_ask(struct redis_link *link, const struct link_command *commands, size_t count,
+                        struct redisReply **replies, int64_t limit_ms, struct errbuf *err);
+
 /* The server's time stood in an answer of the newest round. */
 void link_note_time(struct redis_link *link, int64_t server_ms);
 

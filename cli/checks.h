@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * checks: what can be wrong with a fleet, one table. Each check is a pure function: facts in, finding out.
+ *
+ * A finding says what is so, what it can cost, and what to do. The facts are gathered by doctor_facts.c and the
+ * ledger's health.h and survey.h; nothing in here asks anybody anything.
+ */
+#ifndef LANDFALL_CLI_CHECKS_H
+#define LANDFALL_CLI_CHECKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ledger/health.h"
+#include "ledger/reads.h"
+#include "ledger/survey.h"
+#include "runtime/config.h"
+#include "runtime/errbuf.h"
+
+/* note: worth knowing. risk: something is lost or stands still if more goes wrong. unsafe: posts can be lost or doubled
+ * without anything else going wrong. */
+enum severity { SEVERITY_OK, SEVERITY_NOTE, SEVERITY_RISK, SEVERITY_UNSAFE };
+
+struct finding {
+    enum severity severity;
+    struct errbuf what;
+    const char *cost; /* literals; "" where it is ok */
+    const char *todo;
+};
+
+/* What is known without Redis. The texts list names, "" if there is nothing to list. */
+struct checks_local {
+    struct errbuf proxies;     /* variables that are set, never their values */
+    struct errbuf unreadable;  /* credentials, with why */
+    struct errbuf exposed;     /* files of secrets that everybody on this machine may read or change */
+    struct errbuf unverified;  /* channels whose descriptor was not seen to hold on a real server */
+    struct errbuf uncompiled;  /* channels with a program that is refused, with why */
+    struct errbuf elsewhere;   /* channels that live in other partitions */
+    struct errbuf spool_error; /* why the folder cannot be written; "" */
+    size_t channels;           /* that are configured */
+};
+
+struct checks_facts {
+    const struct config *config;
+    struct checks_local local;
+    bool has_redis; /* what follows is known */
+    struct health health;
+    struct survey survey;
+    struct reads_overview overview;
+    const char *run_id; /* of the connection */
+    int64_t workers, reconcilers;
+    bool processes_complete;
+};
+
+struct check {
+    const char *name;
+    bool needs_redis;
+    void (*look)(const struct checks_facts *facts, struct finding *finding);
+};
+
+/* In the order in which they are printed. */
+extern const struct check checks_table[];
+extern const size_t checks_count;
+
+const char *severity_name(enum severity severity);
+
+/* For the table: in checks_server.c, checks_ledger.c, checks_local.c. */
+#define CHECKS(X)                                                                                                      \
+    X(version, true)                                                                                                   \
+    X(role, true)                                                                                                      \
+    X(eviction, true)                                                                                                  \
+    X(memory, true)                                                                                                    \
+    X(persistence, true)                                                                                               \
+    X(replication, true)                                                                                               \
+    X(rights, true)                                                                                                    \
+    X(clock, true)                                                                                                     \
+    X(encoding, true)                                                                                                  \
+    X(environment, true)                                                                                               \
+    X(epoch, true)                                                                                                     \
+    X(group, true)                                                                                                     \
+    X(leases, true)                                                                                                    \
+    X(claims, true)                                                                                                    \
+    X(places, true)                                                                                                    \
+    X(rows, true)                                                                                                      \
+    X(agenda, true)                                                                                                    \
+    X(channels, true)                                                                                                  \
+    X(counts, true)                                                                                                    \
+    X(keys, true)                                                                                                      \
+    X(processes, true)                                                                                                 \
+    X(queue, true)                                                                                                     \
+    X(partitions, false)                                                                                               \
+    X(proxies, false)                                                                                                  \
+    X(descriptors, false)                                                                                              \
+    X(credentials, false)                                                                                              \
+    X(spool, false)
+
+#define X(name, needs_redis) void check_##name(const struct checks_facts *facts, struct finding *finding);
+CHECKS(X)
+#undef X
+
+/* Sets a finding: what is formatted, cost and todo are literals. */
+void finding_set(struct finding *finding, enum severity severity, const char *cost, const char *todo, const char *what,
+                 ...) __attribute__((format(printf, 5, 6)));
+
+#endif

@@ -7,11 +7,7 @@
 void check_partitions(const struct checks_facts *facts, struct finding *finding)
 {
     const struct config *config = facts->config;
-    if (config->partition >= config->partitions)
-        finding_set(finding, SEVERITY_UNSAFE, "No channel belongs to this partition: its process does nothing.",
-                    "Correct partition or partitions.", "partition %" PRId64 " of %" PRId64 " (counted from 0)",
-                    config->partition, config->partitions);
-    else if (facts->has_redis && facts->survey.highest_partition >= config->partitions)
+    if (facts->has_redis && facts->survey.highest_partition >= config->partitions)
         finding_set(finding, SEVERITY_UNSAFE,
                     "Channels have moved to other partitions: their ledger is not seen there, and items that are "
                     "submitted again are posted again.",

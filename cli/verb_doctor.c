@@ -176,7 +176,7 @@ static void repair_and_read(struct doctor *d)
     bool ok = repair(d);
     if (!ok) errbuf_prefix(&d->cli->err, "while repairing (what was done stays; run it again)");
     d->facts = (struct checks_facts){.config = before.config, .local = before.local};
-    if (ok) (void)doctor_facts_redis(d->cli, false, &d->facts);
+    if (ok && !doctor_facts_redis(d->cli, false, &d->facts)) errbuf_prefix(&d->cli->err, "repaired; looking again");
     survey_fini(&survey);
 }
 

@@ -12,9 +12,9 @@ from lib.cli import Cli
 from lib.tree import TOP, program
 
 VERBS = ["submit", "status", "show", "report", "retry", "approve", "confirm", "cancel", "reject", "pause", "resume", "leases",
-         "journal", "audit", "export", "key", "drain", "spool", "config", "completion", "man", "help"]
+         "journal", "audit", "export", "key", "drain", "spool", "doctor", "config", "completion", "man", "help"]
 # Examples end with 0, but for these: what they are about is not settled.
-EXAMPLE_CODES = {"status": 3, "show": 3, "audit": 5}
+EXAMPLE_CODES = {"status": 3, "show": 3, "audit": 5, "doctor": 4}
 
 
 @pytest.fixture

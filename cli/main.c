@@ -13,15 +13,14 @@
 typedef enum cli_exit verb_function(struct cli *cli);
 
 static verb_function *const functions[VERB_COUNT] = {
-    [VERB_SUBMIT] = verb_submit,   [VERB_STATUS] = verb_status,         [VERB_SHOW] = verb_show,
-    [VERB_REPORT] = verb_report,   [VERB_RETRY] = verb_retry,           [VERB_APPROVE] = verb_approve,
-    [VERB_CONFIRM] = verb_confirm, [VERB_CANCEL] = verb_cancel,         [VERB_REJECT] = verb_reject,
-    [VERB_PAUSE] = verb_pause,     [VERB_RESUME] = verb_resume,         [VERB_LEASES] = verb_leases,
-    [VERB_JOURNAL] = verb_journal, [VERB_AUDIT] = verb_audit,           [VERB_EXPORT] = verb_export,
-    [VERB_KEY] = verb_key,         [VERB_DRAIN] = verb_drain,           [VERB_SPOOL] = verb_spool,
-    [VERB_DOCTOR] = verb_doctor,
-    [VERB_CONFIG] = verb_config,   [VERB_COMPLETION] = verb_completion, [VERB_MAN] = verb_man,
-    [VERB_HELP] = verb_help,
+    [VERB_SUBMIT] = verb_submit,   [VERB_STATUS] = verb_status, [VERB_SHOW] = verb_show,
+    [VERB_REPORT] = verb_report,   [VERB_RETRY] = verb_retry,   [VERB_APPROVE] = verb_approve,
+    [VERB_CONFIRM] = verb_confirm, [VERB_CANCEL] = verb_cancel, [VERB_REJECT] = verb_reject,
+    [VERB_PAUSE] = verb_pause,     [VERB_RESUME] = verb_resume, [VERB_LEASES] = verb_leases,
+    [VERB_JOURNAL] = verb_journal, [VERB_AUDIT] = verb_audit,   [VERB_EXPORT] = verb_export,
+    [VERB_KEY] = verb_key,         [VERB_DRAIN] = verb_drain,   [VERB_SPOOL] = verb_spool,
+    [VERB_DOCTOR] = verb_doctor,   [VERB_CONFIG] = verb_config, [VERB_COMPLETION] = verb_completion,
+    [VERB_MAN] = verb_man,         [VERB_HELP] = verb_help,
 };
 
 int main(int argc, char *argv[])

@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 
 #define WIDTH  100
-#define INDENT 4
 #define COLUMN 26
 
 /* Prints words from column `at` on, broken at WIDTH; the lines that follow begin at `indent`. */

@@ -20,12 +20,11 @@
 #include "runtime/errbuf.h"
 #include "runtime/secret.h"
 
-#define LINK_RUN_ID_BYTES       48                /* 40 hex digits, and room */
-#define LINK_ROUND_MAX_BYTES    ((size_t)1 << 20) /* written in one round; the rest goes with the next */
-#define LINK_CONNECT_LIMIT_MS   3000              /* the caller's loop stands still meanwhile */
-#define LINK_ROUND_LIMIT_MIN_MS 3000              /* appendfsync everysec holds a write for up to 2 s on a slow disk */
-#define LINK_BACKOFF_BASE_MS    100
-#define LINK_BACKOFF_CAP_MS     5000
+#define LINK_RUN_ID_BYTES     48                /* 40 hex digits, and room */
+#define LINK_ROUND_MAX_BYTES  ((size_t)1 << 20) /* written in one round; the rest goes with the next */
+#define LINK_CONNECT_LIMIT_MS 3000              /* the caller's loop stands still meanwhile */
+#define LINK_BACKOFF_BASE_MS  100
+#define LINK_BACKOFF_CAP_MS   5000
 
 /* Where Redis is. Everything is copied by link_new(). */
 struct link_address {

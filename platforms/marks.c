@@ -470,16 +470,13 @@ bool mark_index_show(struct mark_index *index, const json_t *json)
 struct mark_finding mark_index_finding(const struct mark_index *index, size_t slot)
 {
     const struct delivery *delivery = &index->deliveries[slot];
-    struct mark_finding finding = {MARK_UNSEEN, delivery->kind, "", "", "", "", false};
+    struct mark_finding finding = {MARK_UNSEEN, delivery->kind, "", "", "", false};
     if (delivery->found.id != NULL) {
         finding.result = MARK_FOUND;
         finding.id = delivery->found.id;
         finding.url = delivery->found.url;
         finding.changed = delivery->changed;
-        if (delivery->duplicate.id != NULL) {
-            finding.duplicate_id = delivery->duplicate.id;
-            finding.duplicate_url = delivery->duplicate.url;
-        }
+        if (delivery->duplicate.id != NULL) finding.duplicate_id = delivery->duplicate.id;
     } else if (!delivery->marked) {
         finding.result = MARK_UNMARKED;
     } else if (delivery->ambiguous) {

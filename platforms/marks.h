@@ -54,8 +54,7 @@ struct mark_finding {
     const char *id;      /* of a found one: the entry's id and address; of two, the elder's */
     const char *url;
     const char *duplicate_id; /* the other entry's id */
-    const char *duplicate_url;
-    bool changed; /* both have a text and the entry's is another one: the platform stored something else */
+    bool changed;             /* both have a text and the entry's is another one: the platform stored something else */
 };
 
 struct mark_index;

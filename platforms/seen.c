@@ -18,12 +18,6 @@ void seen_fini(struct seen *seen)
     seen_init(seen);
 }
 
-void seen_clear(struct seen *seen)
-{
-    if (seen->capacity > 0) memset(seen->items, 0, seen->capacity * sizeof *seen->items);
-    seen->count = 0;
-}
-
 uint64_t seen_hash(const char *text, size_t len)
 {
     unsigned char digest[HASH_BYTES];

@@ -23,7 +23,6 @@ struct seen {
 
 void seen_init(struct seen *seen);
 void seen_fini(struct seen *seen);
-void seen_clear(struct seen *seen);
 
 uint64_t seen_hash(const char *text, size_t len);
 

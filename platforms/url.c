@@ -324,13 +324,3 @@ char *url_normal(const char *url)
     buf_fini(&out);
     return normal;
 }
-
-bool url_same(const char *a, const char *b)
-{
-    char *normal_a = url_normal(a);
-    char *normal_b = url_normal(b);
-    const bool same = normal_a != NULL && normal_b != NULL && strcmp(normal_a, normal_b) == 0;
-    free(normal_a);
-    free(normal_b);
-    return same;
-}

@@ -32,9 +32,6 @@ MUSTCHECK bool url_normalize(const char *url, size_t len, struct buf *out);
 /* The same as a new string that the caller frees; NULL where the text is no such address. */
 char *url_normal(const char *url);
 
-/* True if both are addresses and have one normal form. */
-bool url_same(const char *a, const char *b);
-
 /* True if the name of a query parameter is one that only trackers use. ASCII case is ignored. */
 bool url_is_tracking(const char *name, size_t len);
 

@@ -36,6 +36,7 @@
     TEXT(redis_password_file, "redis.password_file", "LANDFALL_REDIS_PASSWORD_FILE", "", PATH,                         \
          "File that holds the Redis password")                                                                         \
     TEXT(redis_prefix, "redis.prefix", "LANDFALL_REDIS_PREFIX", "lf", NAME, "First part of every key")                 \
+    /* at least 3 s: with appendfsync everysec a slow disk holds a write for up to 2 s */                              \
     NUMBER(redis_round_limit_ms, "redis.round_limit_ms", "LANDFALL_REDIS_ROUND_LIMIT_MS", 5000, 3000, 60000,           \
            "Time limit of one round trip")                                                                             \
     NUMBER(redis_away_limit_ms, "redis.away_limit_ms", "LANDFALL_REDIS_AWAY_LIMIT_MS", 60000, 1000, 3600000,           \

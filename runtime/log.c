@@ -41,11 +41,6 @@ bool log_enabled(enum log_level level)
     return level >= sink.level;
 }
 
-const char *log_level_name(enum log_level level)
-{
-    return level_names[level];
-}
-
 /* Characters that break a line, move a cursor or turn the direction of text: nothing a log should do to its reader. */
 static bool is_unsafe(uint32_t c)
 {

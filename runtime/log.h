@@ -66,9 +66,6 @@ struct log_field {
 void log_configure(enum log_level level, enum log_format format);
 bool log_enabled(enum log_level level);
 
-/* "debug" .. "fatal" */
-const char *log_level_name(enum log_level level);
-
 #define log_event(level, event, ...) log_fields((level), (event), (const struct log_field[]){__VA_ARGS__, LOG_END})
 
 /* At most one line per event name in LOG_LIMITED_INTERVAL_MS; the next line says suppressed=N. For what can happen once

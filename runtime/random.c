@@ -37,16 +37,3 @@ uint32_t random_below(uint32_t bound)
     ready();
     return randombytes_uniform(bound); /* 0 for 0 and 1 */
 }
-
-int64_t random_jitter_ms(int64_t base_ms, unsigned percent)
-{
-    int64_t spread = base_ms / 100 * percent + base_ms % 100 * percent / 100;
-    if (spread <= 0) {
-        return base_ms > 0 ? base_ms : 0;
-    }
-    if (spread > UINT32_MAX / 2 - 1) {
-        spread = UINT32_MAX / 2 - 1;
-    }
-    int64_t jittered = base_ms - spread + (int64_t)random_below((uint32_t)(2 * spread + 1));
-    return jittered > 0 ? jittered : 0;
-}

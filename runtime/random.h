@@ -19,7 +19,4 @@ void random_hex(char *out, size_t size);
 /* Uniform in 0 .. bound - 1; 0 for a bound of 0. */
 uint32_t random_below(uint32_t bound);
 
-/* base_ms spread evenly over base - percent % .. base + percent %, never below 0. */
-int64_t random_jitter_ms(int64_t base_ms, unsigned percent);
-
 #endif

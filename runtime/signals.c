@@ -17,9 +17,9 @@ static void watched(sigset_t *set)
 }
 
 /* Writing to a closed connection, or beyond a limit on file sizes, is an error of that write and no more. */
-static void set_write_handlers(void (*handler)(int))
+static void ignore_write_signals(void)
 {
-    struct sigaction action = {.sa_handler = handler};
+    struct sigaction action = {.sa_handler = SIG_IGN};
     sigemptyset(&action.sa_mask);
     if (sigaction(SIGPIPE, &action, NULL) != 0 || sigaction(SIGXFSZ, &action, NULL) != 0) {
         die("SIGPIPE and SIGXFSZ cannot be set: %s", strerror(errno));
@@ -31,7 +31,7 @@ int signals_open(void)
     sigset_t set;
 
     watched(&set);
-    set_write_handlers(SIG_IGN);
+    ignore_write_signals();
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
         die("signals cannot be blocked: %s", strerror(errno));
     }
@@ -59,15 +59,4 @@ enum signals_event signals_read(int fd)
 void signals_close(int fd)
 {
     close(fd);
-}
-
-void signals_reset_in_child(void)
-{
-    sigset_t set;
-
-    watched(&set);
-    set_write_handlers(SIG_DFL);
-    if (sigprocmask(SIG_UNBLOCK, &set, NULL) != 0) {
-        die("signals cannot be unblocked: %s", strerror(errno));
-    }
 }

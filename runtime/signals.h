@@ -24,7 +24,4 @@ enum signals_event signals_read(int fd);
 
 void signals_close(int fd);
 
-/* In a child, between fork and exec or before it works on: the signals are as a program expects them. */
-void signals_reset_in_child(void);
-
 #endif

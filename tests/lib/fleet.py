@@ -15,7 +15,6 @@ import os
 import re
 import shutil
 import tempfile
-import time
 
 from lib.procs import Process, free_port, wait_for
 from lib.redis_proxy import RedisProxy
@@ -266,7 +265,3 @@ def metric_of(page, name, **labels):
     found = [float(value) for series, value in re.findall(rf"^{name}(?:{{(.*)}})? (\S+)$", page, re.M)
              if all(f'{label}="{wanted}"' in series.split(",") for label, wanted in labels.items())]
     return sum(found) if found else None
-
-
-def sleep_until(moment_s):
-    time.sleep(max(0.0, moment_s - time.monotonic()))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals come out of a descriptor, one by one; a second TERM is a second event; a child gets the usual ones back. */
+/* Signals come out of a descriptor, one by one; a second TERM is a second event. */
 #include "tests/unit/runtime/test.h"
 
 #include <poll.h>
@@ -38,26 +38,8 @@ static void test_signals(void **state)
     signals_close(fd);
 }
 
-static void test_a_child_can_be_stopped(void **state)
-{
-    (void)state;
-    int status = 0;
-    int fd = signals_open();
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(10);
-        signals_reset_in_child();
-        for (;;)
-            pause();
-    }
-    assert_int_equal(kill(child, SIGTERM), 0); /* pending until the child unblocks it, if it comes early */
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-    signals_close(fd);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_signals), cmocka_unit_test(test_a_child_can_be_stopped)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_signals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

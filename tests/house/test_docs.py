@@ -48,3 +48,20 @@ def test_a_link_that_leads_nowhere_is_found(tree, expect, link, words):
 def test_good_links_pass(tree, link):
     tree.append("docs/contract.md", f"{link}\n")
     assert docs.check(tree.top) == []
+
+
+def test_decisions_with_numbers_of_their_own_pass(tree):
+    tree.write("docs/decisions/001-one-thing.md", "# 001: one thing\n")
+    tree.write("docs/decisions/002-another.md", "# 002: another\n")
+    assert docs.check(tree.top) == []
+
+
+@pytest.mark.parametrize("name, head, words", [
+    ("001-another.md", "# 001: another", "has the number 001 already"),
+    ("002-another.md", "# Another", "begins with"), ("002-another.md", "# 003: another", "begins with"),
+    ("another.md", "# 002: another", "NNN-words.md"),
+])
+def test_a_decision_without_a_number_of_its_own_is_found(tree, expect, name, head, words):
+    tree.write("docs/decisions/001-a-thing.md", "# 001: a thing\n")
+    tree.write(f"docs/decisions/{name}", f"{head}\n")
+    expect(docs.check(tree.top), f"docs/decisions/{name}", 1, words)

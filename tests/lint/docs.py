@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The README's map names each folder once, and links between the documents lead somewhere."""
+"""The README's map names each folder once, links between the documents lead somewhere, decisions have a number each."""
 import os
 import re
 import urllib.parse
@@ -11,7 +11,7 @@ CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.M | re.S)
 
 
 def check(top):
-    return [*check_map(top), *check_links(top)]
+    return [*check_map(top), *check_links(top), *check_decisions(top)]
 
 
 def check_map(top):
@@ -62,3 +62,16 @@ def broken(top, path, target):
     if anchor and there.endswith(".md") and anchor not in anchors(read(top, there)):
         return "no such heading"
     return None
+
+
+def check_decisions(top):
+    """NNN-some-words.md, each number once; the first line is `# NNN: a sentence`."""
+    seen = {}
+    for path, text in texts(top, ".md", under="docs/decisions"):
+        name = os.path.basename(path)
+        number = name.split("-")[0]
+        if not re.fullmatch(r"\d{3}-[a-z0-9-]+\.md", name) or not text.startswith(f"# {number}: "):
+            yield Finding(path, 1, "a decision is NNN-words.md and begins with `# NNN: `")
+        if number in seen:
+            yield Finding(path, 1, f"{seen[number]} has the number {number} already")
+        seen[number] = name

@@ -30,7 +30,7 @@
 
 static void note_why(struct walk *w, const char *why)
 {
-    snprintf(w->why, sizeof w->why, "%s", why);
+    snprintf(w->why, sizeof w->why, "%.*s", (int)sizeof w->why - 1, why);
 }
 
 void reading_give_up(struct walk *w, enum search_end end, const char *result, const char *why)

@@ -157,7 +157,7 @@ static json_t *render(struct suite *suite, const char *path, const json_t *input
 static void run_case(struct suite *suite, const char *file, const json_t *test)
 {
     char what[300];
-    snprintf(what, sizeof(what), "%s: %s", file, json_string_value(json_object_get(test, "name")));
+    snprintf(what, sizeof(what), "%.100s: %.150s", file, json_string_value(json_object_get(test, "name")));
     json_t *input = input_of(suite, test), *got;
     const char *program = json_string_value(json_object_get(test, "program"));
     const char *request = json_string_value(json_object_get(test, "request"));

@@ -282,7 +282,7 @@ def test_options(fleet):
         file.write("{}")
     env = {"LANDFALL_REDIS_URL": f"unix://{fleet.redis.socket_path}", "LANDFALL_ENVIRONMENT": "test"}
     code, out, err = ended("--check", "--config", empty, env=env)
-    assert code == 1 and "0 channels" in out, "channels that are not found are an error, not nothing to do"
+    assert code == 1 and "0 channels" in out, f"no channels are an error, not nothing to do: {code}, {out!r}, {err!r}"
 
 
 def test_crash_points_are_refused_outside_of_tests(fleet):

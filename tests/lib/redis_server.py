@@ -55,9 +55,14 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}"
 
     def client(self, **kwargs):
-        """A new python3-redis client over the unix socket; answers are text unless decode_responses=False is given."""
+        """A new python3-redis client over the unix socket; answers are text unless decode_responses=False is given.
+
+        It shows every error to the test: since its version 6 (Debian 13) python3-redis asks again by itself."""
         import redis
-        return redis.Redis(unix_socket_path=self.socket_path, **{"decode_responses": True, **kwargs})
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+        once = Retry(NoBackoff(), 0)
+        return redis.Redis(unix_socket_path=self.socket_path, **{"decode_responses": True, "retry": once, **kwargs})
 
     def start(self):
         """Starts and waits until it answers. The port stays the same once it has been chosen."""

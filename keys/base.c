@@ -26,9 +26,10 @@ const char *keys_quote(const void *bytes, size_t len, char out[KEYS_QUOTE_BYTES]
 
     out[n++] = '"';
     for (; i < len; i++) {
-        bool plain = in[i] >= 0x20 && in[i] < 0x7f && in[i] != '"' && in[i] != '\\';
-        if (n + (plain ? 1 : 4) > room) break;
-        if (plain) {
+        bool printable = in[i] >= 0x20 && in[i] < 0x7f, escaped = in[i] == '"' || in[i] == '\\';
+        if (n + (!printable ? 4 : escaped ? 2 : 1) > room) break;
+        if (printable) {
+            if (escaped) out[n++] = '\\';
             out[n++] = (char)in[i];
         } else {
             out[n++] = '\\';

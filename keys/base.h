@@ -28,7 +28,8 @@
 /* Writes the text and returns false, so that a check reads "return keys_fail(err, ...)". */
 __attribute__((format(printf, 2, 3))) bool keys_fail(char err[KEYS_ERR_BYTES], const char *format, ...);
 
-/* Writes the bytes in double quotes: printable ASCII as it is, everything else as \xNN, cut after what fits ("..."). */
+/* Writes the bytes in double quotes: printable ASCII as it is (\" and \\ for two of it), everything else as \xNN, cut
+ * after what fits ("..."). */
 const char *keys_quote(const void *bytes, size_t len, char out[KEYS_QUOTE_BYTES]);
 
 /* malloc and realloc that never return NULL: the process ends with one line instead. The caller frees. */

@@ -15,7 +15,7 @@ static void test_quote(void **state)
         {"", 0, "\"\""},
         {"plain text", 10, "\"plain text\""},
         {"a\0b", 3, "\"a\\x00b\""},
-        {"\"\\", 2, "\"\\x22\\x5c\""},
+        {"\"\\", 2, "\"\\\"\\\\\""},
         {"\x1b[2J\r\n\t\x7f", 8, "\"\\x1b[2J\\x0d\\x0a\\x09\\x7f\""},
         {"\xc3\xa9\xff", 3, "\"\\xc3\\xa9\\xff\""},
     };

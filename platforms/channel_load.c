@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "platforms/form.h"
 #include "platforms/origin.h"
 #include "platforms/program.h"
 #include "platforms/shape.h"
@@ -74,7 +75,9 @@ static const struct shape_member channel_members[] = {
      .kind = SHAPE_MAP,
      .offset = AT(credentials),
      .shape = &credential_shape,
-     .count_offset = AT(credential_count)},
+     .count_offset = AT(credential_count),
+     .todo = "must be an object: credentials is for platforms with several, each under its name; a single one is "
+             "written {\"file\": \"path\"} or {\"env\": \"NAME\"} under credential"},
     {.name = "text", .kind = SHAPE_TEXT, .offset = AT(text)},
     {.name = "pace", .kind = SHAPE_OBJECT, .shape = &pace},
     INTEGER("max_age_ms", max_age_ms, 0, YEAR_MS),
@@ -172,7 +175,8 @@ static bool take_credentials(struct shape_reader *reader, struct channel *channe
     if (!credentials_load(config->has_credential ? &config->credential : config->credentials, given, load->config_path,
                           reader->path, &channel->credentials, &why))
         return errbuf_set(reader->err, "%s: %s", reader->file, why.text);
-    return true;
+    if (form_check_credentials(d, &channel->credentials, &why)) return true;
+    return shape_error(reader, reader->path, "credential: %s", why.text);
 }
 
 static int64_t key_window_ms(const struct channel *channel, const struct channel_config *config, int64_t stated_s)
@@ -229,7 +233,9 @@ static bool take_descriptor(struct shape_reader *reader, struct channel *channel
     size_t len = strlen(config->platform);
     if (strncmp(channel->name, config->platform, len) != 0 || channel->name[len] != '/')
         return shape_error(reader, reader->path,
-                           "platform: must be what stands in front of the slash in the channel's name");
+                           "platform: must be what stands in front of the slash in the channel's name, \"%.*s\", "
+                           "not \"%.60s\"",
+                           (int)strcspn(channel->name, "/"), channel->name, config->platform);
     struct errbuf why;
     if (descriptor_set_get(descriptors, config->platform, &channel->descriptor, &why)) return true;
     return shape_error(reader, reader->path, "platform: %s", why.text);

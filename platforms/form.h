@@ -94,6 +94,11 @@ MUSTCHECK bool form_parse(const json_t *json, struct form *form, struct errbuf *
 MUSTCHECK bool form_fill(const struct form *form, const struct form_fill *fill, struct http_request *out,
                          struct errbuf *err);
 
+/* True if the credentials have the form that the descriptor's kind of authentication needs. What can be seen before
+ * anything is sent is said before; err holds no part of them. */
+MUSTCHECK bool form_check_credentials(const struct descriptor *descriptor, const struct credentials *credentials,
+                                      struct errbuf *err);
+
 /* Wipes and frees. */
 void http_request_fini(struct http_request *request);
 

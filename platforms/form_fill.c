@@ -221,6 +221,23 @@ static bool put_jwt(const struct form_fill *fill, struct filled *out, struct err
     return ok;
 }
 
+bool form_check_credentials(const struct descriptor *descriptor, const struct credentials *credentials,
+                            struct errbuf *err)
+{
+    const struct form_fill fill = {.credentials = credentials, .descriptor = descriptor};
+    unsigned char key[SIGNING_KEY_MAX_BYTES > JWT_KEY_MAX_BYTES ? SIGNING_KEY_MAX_BYTES : JWT_KEY_MAX_BYTES];
+    struct filled out = {0};
+    const char *id;
+    size_t id_len, key_len;
+    bool ok = true;
+    if (descriptor->auth == AUTH_WEBHOOK) ok = signing_key(&fill, key, &key_len, err);
+    if (descriptor->auth == AUTH_JWT) ok = jwt_key(&fill, &id, &id_len, key, &key_len, err);
+    if (descriptor->auth == AUTH_BASIC) ok = put_basic(&fill, &out, err);
+    sodium_memzero(key, sizeof(key));
+    wipe(&out);
+    return ok;
+}
+
 static bool hole_value(const char *name, const struct form_fill *fill, const struct http_request *request,
                        struct filled *out, struct errbuf *err)
 {

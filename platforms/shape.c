@@ -138,6 +138,7 @@ static bool read_map(struct shape_reader *reader, const json_t *value, const str
     {
         if (strcmp(name, "$comment") == 0) continue;
         size_t before = step_down(reader, ".%s", name);
+        if (!json_is_object(item) && member->todo) return here(reader, member->todo);
         *(const char **)(items + used * size) = name;
         if (!shape_read(reader, item, member->shape, items + used * size)) return false;
         step_up(reader, before);

@@ -47,7 +47,7 @@ struct shape_member {
     size_t count_offset;       /* SHAPE_LIST, SHAPE_MAP */
     size_t given_offset;       /* SHAPE_OBJECT: a bool that says whether it was there; 0: none */
     unsigned halves;           /* SHAPE_PROGRAM: where it is needed, for the caller */
-    const char *todo;          /* said when it is missing */
+    const char *todo;          /* said when it is missing; SHAPE_MAP: when an item is no object */
 };
 
 struct shape {

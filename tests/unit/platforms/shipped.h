@@ -19,8 +19,10 @@
 
 static const char *shipped_folder = DESCRIPTORS;
 
-/* A signing secret, so that kind webhook takes it as well. */
+/* Credentials of the forms that a channel is loaded with: kind jwt wants a key's id and the key, all others take a
+ * signing secret. */
 #define SHIPPED_SECRET "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+#define SHIPPED_KEY    "5f1c2e:000102030405060708090a0b0c0d0e0f"
 
 static inline json_t *shipped_credentials(const char *platform)
 {
@@ -30,6 +32,7 @@ static inline json_t *shipped_credentials(const char *platform)
     json_t *credentials = json_object();
     snprintf(path, sizeof path, "%s/%s.json", shipped_folder, platform);
     if (!descriptor_load(path, &d, &err)) fail_msg("%s", err.text);
+    setenv("TEST_CREDENTIAL", d->auth == AUTH_JWT ? SHIPPED_KEY : SHIPPED_SECRET, 1);
     for (size_t i = 0; descriptor_credential(d, i); i++)
         json_object_set_new(credentials, descriptor_credential(d, i), json_of("{'env': 'TEST_CREDENTIAL'}"));
     descriptor_free(&d);
@@ -41,7 +44,6 @@ static inline struct channel *shipped_channel_with(const char *platform, const c
                                                    struct test_channels *channels)
 {
     char path[500], name[100];
-    setenv("TEST_CREDENTIAL", SHIPPED_SECRET, 1);
     snprintf(path, sizeof path, "%s/fixtures/%s/channel.json", shipped_folder, platform);
     snprintf(name, sizeof name, "%s/brand", platform);
     json_t *json = json_file(path);

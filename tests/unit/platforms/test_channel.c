@@ -157,7 +157,12 @@ static void test_errors(void **state)
         {"{'mastodon/brand': []}", "$.channels.mastodon/brand: must be an object"},
         {"{'mastodon/brand': {}}", "$.channels.mastodon/brand.platform: missing"},
         {"{'forem/brand': {" M "}}", "$.channels.forem/brand: platform: must be what stands in front of the slash"},
-        {"{'masto/brand': {" M "}}", "$.channels.masto/brand: platform: must be what stands in front of the slash"},
+        {"{'masto/brand': {" M "}}", "in front of the slash in the channel's name, \"masto\", not \"mastodon\""},
+        {"{'webhook/a': {'platform': 'webhook', 'settings': {'url': 'https://h.example'}, 'credential': {'env': "
+         "'TEST_TOKEN'}}}",
+         "$.channels.webhook/a: credential: the signing secret must be whsec_ and 24 to 64 bytes in base64"},
+        {"{'mastodon/brand': {'platform': 'mastodon', 'credentials': {'file': 'a'}}}",
+         "$.channels.mastodon/brand.credentials.file: must be an object: credentials is for platforms with several"},
         {"{'myspace/tom': {'platform': 'myspace'}}",
          "$.channels.myspace/tom: platform: no descriptor myspace.json in "},
         {"{'mastodon/brand': {" M ", 'colour': 1}}", "$.channels.mastodon/brand.colour: there is no such member"},

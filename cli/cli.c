@@ -30,7 +30,7 @@ enum cli_exit cli_connect(struct cli *cli)
     cli->link = setup_link(cli->config, cli->name);
     if (!link_open(cli->link, &cli->err) ||
         !reads_overview(&cli->ledger, cli->link, &cli->overview, cli_limit_ms(cli), &cli->err)) {
-        errbuf_prefix(&cli->err, "Redis (redis.url, now %s)", cli->config->redis_url);
+        setup_explain_away(cli->config, &cli->err);
         return cli_fail(cli, EXIT_AWAY);
     }
     if (!setup_environment(&cli->ledger, cli->overview.epoch.environment, &cli->err)) return cli_fail(cli, EXIT_USAGE);

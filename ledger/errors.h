@@ -26,8 +26,8 @@ enum errors_action {
     X("READONLY", ERRORS_RECONNECT, "this server is a replica now")                                                    \
     X("MASTERDOWN", ERRORS_RECONNECT, "this server is a replica whose master is away")                                 \
     X("UNBLOCKED", ERRORS_RECONNECT, "the server changed its role while it was asked")                                 \
-    X("NOAUTH", ERRORS_RECONNECT, "the server wants a password")                                                       \
-    X("WRONGPASS", ERRORS_RECONNECT, "the password was refused: check it and LANDFALL_REDIS_PASSWORD_FILE")            \
+    X("NOAUTH", ERRORS_RECONNECT, "the server wants a password: give it redis.password_file")                          \
+    X("WRONGPASS", ERRORS_RECONNECT, "the password was refused: check redis.password_file, and the user in redis.url") \
     X("NOPERM", ERRORS_RECONNECT, "the user lacks the right to this command or key")                                   \
     X("MOVED", ERRORS_RECONNECT, "the slot lives on another node: give this partition that node's address")            \
     X("ASK", ERRORS_WAIT, "the slot is being moved")                                                                   \

@@ -40,6 +40,23 @@ bool setup_environment(const struct ledger *ledger, const char *theirs, struct e
                       theirs, ledger->environment);
 }
 
+bool setup_channels(const struct config *config, size_t count, struct errbuf *err)
+{
+    if (count > 0) return true;
+    if (config->path) return errbuf_set(err, "%s has no channels", config->path);
+    return errbuf_set(err, "no channels: there is no ./landfall.json and no /etc/landfall/landfall.json; "
+                           "start it in the folder of the file, or with --config FILE");
+}
+
+void setup_explain_away(const struct config *config, struct errbuf *err)
+{
+    if (config->path)
+        errbuf_prefix(err, "Redis (redis.url, now %s)", config->redis_url);
+    else
+        errbuf_prefix(err, "Redis (redis.url, now %s; there is no ./landfall.json and no /etc/landfall/landfall.json)",
+                      config->redis_url);
+}
+
 struct redis_link *setup_link(const struct config *config, const char *name)
 {
     const struct link_address address = {

@@ -16,6 +16,10 @@ struct redis_link *setup_link(const struct config *config, const char *name);
 /* False, with words: this Redis belongs to another environment. theirs: what its epoch says, "" where nobody has said.
  */
 MUSTCHECK bool setup_environment(const struct ledger *ledger, const char *theirs, struct errbuf *err);
+/* False, with words: nothing can be published, for there are no channels. */
+MUSTCHECK bool setup_channels(const struct config *config, size_t count, struct errbuf *err);
+/* Puts in front of an error of a connection where its address stands and what it is. */
+void setup_explain_away(const struct config *config, struct errbuf *err);
 /* config.worker_name, or `<host>-<8 random hex digits>` (63 bytes at most): unique without asking anybody. */
 void setup_name(const struct config *config, char out[64]);
 

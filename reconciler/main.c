@@ -127,7 +127,7 @@ static int check(struct process *p)
         return p->reconciler.exit_code != 0 ? p->reconciler.exit_code : 2;
     }
     printf("ready: %zu channels, Redis answers\n", p->reconciler.lane_count);
-    return p->reconciler.lane_count > 0 ? 0 : 1;
+    return 0;
 }
 
 int main(int argc, char **argv)

@@ -280,5 +280,14 @@ void process_turn(struct process *p)
 bool process_check(struct process *p, struct errbuf *err)
 {
     struct reads_overview overview;
-    return link_open(p->reconciler.link, err) && reconciler_read_time(&p->reconciler, &overview, err);
+    struct reconciler *r = &p->reconciler;
+    if (!setup_channels(p->config, r->lane_count, err)) {
+        r->exit_code = 1;
+        return false;
+    }
+    if (!link_open(r->link, err) || !reconciler_read_time(r, &overview, err)) {
+        setup_explain_away(p->config, err);
+        return false;
+    }
+    return true;
 }

@@ -151,7 +151,8 @@ static int open_socket(const char *listen_at, struct errbuf *err)
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
         bind(fd, address->ai_addr, address->ai_addrlen) != 0 || listen(fd, METRICS_HTTP_CONNECTIONS_MAX) != 0) {
-        errbuf_set(err, "metrics.listen: cannot listen at %s: %s", listen_at, strerror(errno));
+        errbuf_set(err, "metrics.listen: cannot listen at %s: %s%s", listen_at, strerror(errno),
+                   errno == EADDRINUSE ? "; each process needs its own, give this one LANDFALL_METRICS_LISTEN" : "");
         if (fd >= 0) {
             close(fd);
         }

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     struct errbuf err = {{0}};
     int code = read_options(argc, argv, &options);
     if (code >= 0) return code;
-    if (!process_open(&process, options.config_path, options.until_idle, &err)) {
+    if (!process_open(&process, options.config_path, options.until_idle, !options.check, &err)) {
         log_event(LOG_LEVEL_FATAL, "worker.refused", LOG_S("why", err.text));
         return process.exit_code;
     }

@@ -90,7 +90,7 @@ static bool open_worker(struct process *p, struct errbuf *err)
     return true;
 }
 
-bool process_open(struct process *p, const char *config_path, bool until_idle, struct errbuf *err)
+bool process_open(struct process *p, const char *config_path, bool until_idle, bool serve, struct errbuf *err)
 {
     memset(p, 0, sizeof *p);
     p->exit_code = 1;
@@ -105,8 +105,9 @@ bool process_open(struct process *p, const char *config_path, bool until_idle, s
     if (!config_load(config_path, &p->config, err)) goto failed;
     log_configure((enum log_level)p->config->log_level, (enum log_format)p->config->log_format);
     if (!crash_configure(p->config->environment, crash_points, err) || !fleet_load(p->config, &p->fleet, err) ||
-        !open_worker(p, err) || !open_http(p, err))
+        !open_worker(p, err) || (serve && !open_http(p, err)))
         goto failed;
+    if (!serve) return true;
     log_event(LOG_LEVEL_INFO, "worker.started", LOG_S("name", p->name), LOG_S("version", LANDFALL_VERSION),
               LOG_S("config", p->config->path != NULL ? p->config->path : "(none)"),
               LOG_I("channels", (int64_t)p->worker.lane_count), LOG_I("slots", p->worker.slot_count));
@@ -354,17 +355,20 @@ int process_check(struct process *p)
     struct errbuf err = {{0}};
     struct reads_overview overview;
     struct worker *w = &p->worker;
-    int code = 2;
-    if (!programs_compile(w)) return 1;
+    int code = 1;
+    if (!programs_compile(w) || !setup_channels(p->config, w->lane_count, &err)) goto out;
+    code = 2;
     if (!link_open(w->link, &err) ||
-        !reads_overview(&w->ledger, w->link, &overview, p->config->redis_round_limit_ms, &err))
+        !reads_overview(&w->ledger, w->link, &overview, p->config->redis_round_limit_ms, &err)) {
+        setup_explain_away(p->config, &err);
         goto out;
+    }
     code = 1;
     if (!setup_environment(&w->ledger, overview.epoch.environment, &err)) goto out;
     printf("ready: %zu channels, Redis answers\n", w->lane_count);
-    return w->lane_count > 0 ? 0 : 1;
+    return 0;
 out:
-    fprintf(stderr, "not ready: %s\n", err.text);
+    if (err.text[0] != '\0') fprintf(stderr, "not ready: %s\n", err.text);
     return code;
 }
 

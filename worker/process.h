@@ -26,8 +26,10 @@ struct process {
     int exit_code;     /* of an open that failed */
 };
 
-/* False: err says why, exit_code with what to end; nothing is left open. */
-MUSTCHECK bool process_open(struct process *p, const char *config_path, bool until_idle, struct errbuf *err);
+/* serve: answer under metrics.listen, which the check of a process that runs already must not. False: err says why,
+ * exit_code with what to end; nothing is left open. */
+MUSTCHECK bool process_open(struct process *p, const char *config_path, bool until_idle, bool serve,
+                            struct errbuf *err);
 void process_close(struct process *p);
 
 /* True when the loop is to end. */

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lib.fleet import Fleet
-from lib.procs import wait_for
+from lib.procs import free_port, wait_for
 
 HOOK, TOOTS = "webhook/brand", "mastodon/brand"
 QUICK_S = 3.0
@@ -282,7 +282,23 @@ def test_options(fleet):
         file.write("{}")
     env = {"LANDFALL_REDIS_URL": f"unix://{fleet.redis.socket_path}", "LANDFALL_ENVIRONMENT": "test"}
     code, out, err = ended("--check", "--config", empty, env=env)
-    assert code == 1 and "0 channels" in out, f"no channels are an error, not nothing to do: {code}, {out!r}, {err!r}"
+    assert code == 1 and out == "" and f"{empty} has no channels" in err, "no channels are an error, not nothing to do"
+
+
+def test_check_beside_a_running_worker(fleet):
+    """The check of a machine that works already takes no port from it."""
+    fleet.config_extra = {"metrics": {"listen": f"127.0.0.1:{free_port()}"}}
+    fleet.write_config()
+    worker = fleet.start_worker(name="running")
+    worker.wait_output("worker.started")
+    for program in (["landfall-worker"], ["landfall-reconciler", "run"]):
+        check = fleet.start(*program, "--config", fleet.config_path, "--check", name="check")
+        assert check.wait(10) == 0, check.tail()
+    second = fleet.start_worker(name="second")
+    assert second.wait(10) == 1 and "LANDFALL_METRICS_LISTEN" in second.stderr()
+    assert worker.stop() == 0
+    fleet.config_extra = {}
+    fleet.write_config()
 
 
 def test_crash_points_are_refused_outside_of_tests(fleet):

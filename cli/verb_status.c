@@ -159,9 +159,16 @@ static void print_waiting(const struct status *s, const struct channel_view *vie
         if (view->reasons[i])
             buf_append_format(&reasons, " %s %" PRId64, delivery_reason_name((enum delivery_reason)i),
                               view->reasons[i]);
-    out_line(stdout, "    %" PRId64 " wait for the channel%s:%s; it may send next %s", c->waiting,
+    bool unknown = view->reasons[RS_UNKNOWN_CHANNEL] > 0;
+    bool free = !unknown && !c->paused && c->blocked_until_ms <= s->now_ms;
+    out_line(stdout, "    %" PRId64 " wait for the channel%s:%s%s%s", c->waiting,
              c->waiting > REASONS_OF ? ", the first ones" : "", buf_text(&reasons),
-             c->next_at_ms > s->now_ms ? when_text(c->next_at_ms, s->now_ms, text) : "now");
+             unknown ? "; no worker has it in its configuration"
+             : free  ? "; it may send next "
+                     : "",
+             !free                       ? ""
+             : c->next_at_ms > s->now_ms ? when_text(c->next_at_ms, s->now_ms, text)
+                                         : "now");
     buf_fini(&reasons);
 }
 
@@ -196,6 +203,11 @@ static void print(const struct status *s)
              " (environment %s, partition %" PRId64 ")",
              o->queue_length, o->agenda_length, o->journal_length, o->refused_length, s->cli->config->environment,
              s->cli->config->partition);
+    if (o->refused_length > 0) {
+        char refused[NAMES_KEY_BYTES];
+        names_key(&s->cli->ledger.names, NAMES_REFUSED, NULL, refused, sizeof refused);
+        out_line(stdout, "    what was refused and why: redis-cli XREVRANGE '%s' + - COUNT 10", refused);
+    }
     for (size_t i = 0; i < s->processes.count; i++)
         out_line(stdout, "%s %s: %s", s->processes.list[i].role, s->processes.list[i].name, s->processes.list[i].text);
     if (!s->processes.complete)

@@ -14,7 +14,9 @@
 #include "cli/out.h"
 #include "platforms/request.h"
 
-#define PROBLEMS_MAX 1000 /* in the JSON document; all are counted, and told on stderr */
+#define KNOWN_MAX       8 /* channels that a note names */
+#define KNOWN_MAX_BYTES 2000
+#define PROBLEMS_MAX    1000 /* in the JSON document; all are counted, and told on stderr */
 
 struct submission {
     struct cli *cli;
@@ -180,13 +182,30 @@ static enum cli_exit submit_all(struct submission *s)
 
 /* ---- the end */
 
+/* It may be a slip, or known only where the workers run: it is taken, and whoever sent it is told what it leads to. */
+static void note_stranger(struct submission *s, const char *name)
+{
+    const struct channel_set *channels = s->cli->fleet.channels;
+    const char *path = s->cli->config->path;
+    struct buf known;
+    buf_init(&known, KNOWN_MAX_BYTES);
+    for (size_t i = 0; i < channel_set_count(channels) && i < KNOWN_MAX; i++)
+        buf_append_format(&known, "%s%s", i > 0 ? ", " : ": ", channel_set_at(channels, i)->name);
+    if (channel_set_count(channels) > KNOWN_MAX) buf_append_text(&known, ", ...");
+    out_add_format(
+        s->notes,
+        "%s is not among the channels of %s%s. Its limits were not checked, and its items wait until a worker "
+        "knows it; was it a slip: landfall cancel --channel %s --why TEXT",
+        name, path ? path : "a configuration, of which none was found", buf_text(&known), name);
+    buf_fini(&known);
+}
+
 static void add_notes(struct submission *s)
 {
     const struct cli *cli = s->cli;
     struct notes_processes processes = {0};
     for (int i = 0; i < cli->options.to_count; i++)
-        if (!channel_find(cli->fleet.channels, cli->options.to[i]))
-            out_add_format(s->notes, "%s is not configured here, so its limits were not checked", cli->options.to[i]);
+        if (!channel_find(cli->fleet.channels, cli->options.to[i])) note_stranger(s, cli->options.to[i]);
     if (notes_processes(s->cli, &processes)) notes_add_missing(cli, &processes, s->notes);
     notes_processes_fini(&processes);
 }

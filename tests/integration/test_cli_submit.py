@@ -164,7 +164,7 @@ def test_map(cli):
 def test_notes(cli):
     document = cli.json("submit", "-", "--to", "blog/brand", "other/one", stdin=lines(item(1, "x" * 50)), code=1)
     assert counts(document) == [1, 0, 1, 0, 0, 1]
-    assert any("other/one is not configured here" in note for note in document["notes"])
+    assert any("other/one is not among the channels of ./landfall.json" in note for note in document["notes"])
     assert any("no worker" in note and "landfall-worker --config ./landfall.json" in note for note in document["notes"])
     cli.client.set(cli.key("worker", "w1"), "role=worker pid=1", px=30000)
     cli.row("blog/brand/u", state="uncertain", reason="no_answer", since=cli.now_ms())

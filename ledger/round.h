@@ -29,7 +29,7 @@ struct ledger {
     int64_t outcomes_max;      /* length of the outcomes stream */
     int64_t rejected_keep_ms;  /* how long a rejected delivery's content is kept */
     int64_t queue_max;         /* submit refuses more than this many unread entries; 0: any number */
-    int64_t longest_window_ms; /* of all channels' key windows; after a restart of Redis no absence counts before */
+    int64_t longest_window_ms; /* fleet.h; after a restart of Redis no absence counts before it is over */
     int64_t claim_valid_ms;    /* a claim that reaches Redis later than this is not executed */
 };
 

@@ -21,6 +21,15 @@ static struct delivery_policy defaults_of(const struct config *config)
     };
 }
 
+/* The longest time for which something that was sent may still matter: a key window, or until it has committed and can
+ * be seen. */
+static int64_t longest_doubt(const struct delivery_policy *policy, int64_t longest_ms)
+{
+    const int64_t visible_ms = policy->lease_ms + policy->late_commit_ms + policy->visibility_lag_ms;
+    if (visible_ms > longest_ms) longest_ms = visible_ms;
+    return policy->key_window_ms > longest_ms ? policy->key_window_ms : longest_ms;
+}
+
 static bool load(const struct config *config, bool bare, struct fleet *out, struct errbuf *err)
 {
     memset(out, 0, sizeof *out);
@@ -31,10 +40,8 @@ static bool load(const struct config *config, bool bare, struct fleet *out, stru
         fleet_fini(out);
         return false;
     }
-    for (size_t i = 0; i < channel_set_count(out->channels); i++) {
-        int64_t window_ms = channel_set_at(out->channels, i)->policy.key_window_ms;
-        if (window_ms > out->longest_window_ms) out->longest_window_ms = window_ms;
-    }
+    for (size_t i = 0; i < channel_set_count(out->channels); i++)
+        out->longest_window_ms = longest_doubt(&channel_set_at(out->channels, i)->policy, out->longest_window_ms);
     return true;
 }
 

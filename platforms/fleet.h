@@ -15,7 +15,7 @@ struct fleet {
     struct descriptor_set *descriptors;
     struct channel_set *channels;
     struct delivery_policy defaults; /* of channels that the configuration does not name */
-    int64_t longest_window_ms;       /* of all key windows that end */
+    int64_t longest_window_ms;       /* for so long may something that was sent still matter, on any channel */
 };
 
 /* err names file and JSON path. *out is the caller's (fleet_fini); the configuration must live as long. */

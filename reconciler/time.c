@@ -20,23 +20,11 @@ int64_t reconciler_now_ms(const struct reconciler *r)
     return server_clock_now(link_clock(r->link), clock_boottime_ms());
 }
 
-/* The longest time for which something that was sent before now may still matter. */
-static int64_t longest_doubt_ms(const struct reconciler *r)
-{
-    int64_t longest_ms = r->ledger.longest_window_ms;
-    for (size_t i = 0; i < r->lane_count; i++) {
-        const struct delivery_policy *p = &r->lanes[i].channel->policy;
-        const int64_t ms = p->lease_ms + p->late_commit_ms + p->visibility_lag_ms;
-        if (ms > longest_ms) longest_ms = ms;
-    }
-    return longest_ms;
-}
-
 static void leapt(struct reconciler *r, int64_t server_ms, int64_t leap_ms)
 {
     log_event(LOG_LEVEL_ERROR, "ledger.leap", LOG_I("leap_ms", leap_ms),
               LOG_S("why", "the server's clock leapt: no absence counts until what was sent before is over"));
-    r->leap_until_ms = server_ms + longest_doubt_ms(r);
+    r->leap_until_ms = server_ms + r->ledger.longest_window_ms;
     if (r->lane_count == 0 || r->leap_in_round) return;
     memset(&r->leap, 0, sizeof r->leap);
     r->leap.base.channel = r->lanes[0].channel->name;

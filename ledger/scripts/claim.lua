@@ -166,14 +166,24 @@ local function window_holds(c, began)
     return c.window > 0 and began > 0 and now + c.lease_ms + c.late_commit + c.margin <= began + c.window
 end
 
--- What was approved before the ledger was set back may have been sent by an attempt that it has forgotten.
+-- An operator's word is for one claim. What was said before the ledger was set back may have been used since.
+local function waived(d)
+    return d.fields.waived == '1' and d.n.since >= epoch.rewound_at
+end
+
+-- What was approved before the ledger was set back may have been sent by an attempt that it has forgotten, and that one
+-- may still be executing: the same request goes out again only after it can have committed.
 local function check_epoch(d, c)
     if c.harmless then return nil end
     if now < epoch.doubt_until then return wait(d, c, 'ledger_rewound', 'agenda', epoch.doubt_until) end
-    if math.max(c.approved_at, d.n.cleared_at) >= epoch.rewound_at or d.fields.waived == '1' then return nil end
+    if math.max(c.approved_at, d.n.cleared_at) >= epoch.rewound_at then return nil end
     local list = doubt_with(d.in_doubt, 'rewound')
-    if window_holds(c, c.approved_at) or list == d.in_doubt then return nil end
-    return uncertain(d, c, 'ledger_rewound', {in_doubt = list, key = find_field(d, 'key') or c.key})
+    if not window_holds(c, c.approved_at) and not waived(d) and list ~= d.in_doubt then
+        return uncertain(d, c, 'ledger_rewound', {in_doubt = list, key = find_field(d, 'key') or c.key, waived = ''})
+    end
+    local forgotten_commit_by = epoch.rewound_at + c.lease_ms + c.late_commit
+    if now < forgotten_commit_by then return wait(d, c, 'ledger_rewound', 'agenda', forgotten_commit_by) end
+    return nil
 end
 
 local function replay_allowed(d, c)
@@ -186,7 +196,7 @@ end
 local function check_doubt(d, c)
     if c.harmless or d.in_doubt == '' then return nil end
     local replay = replay_allowed(d, c)
-    if not replay and d.fields.waived ~= '1' then return uncertain(d, c, 'window_closed') end
+    if not replay and not waived(d) then return uncertain(d, c, 'window_closed', {waived = ''}) end
     local due = replay and d.n.commit_by or math.max(d.n.commit_by, epoch.no_absence_before)
     if now < due then return wait(d, c, d.fields.reason, 'agenda', due) end
     return nil

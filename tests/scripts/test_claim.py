@@ -129,7 +129,7 @@ def test_another_environment_is_refused_for_the_whole_call(ledger):
     assert ledger.dump() == before
 
 
-def rewind(ledger, seconds_ago=20):
+def rewind(ledger, seconds_ago=120):
     """A restart that the fleet has seen `seconds_ago`."""
     ledger.claim("blog/other/x", entry=ledger.add("blog/other/x"))
     ledger.run_id = "2" * 40
@@ -172,9 +172,29 @@ def test_proven_absent_or_let_through_after_the_rewind_is_sent(ledger):
     old = ledger.now() - HOUR
     put(ledger, D, approved_at=old, cleared_at=ledger.now())
     assert ledger.claim(D, window=0)[0] == "granted"
-    put(ledger, "blog/main/b", approved_at=old, waived=1)
+    put(ledger, "blog/main/b", approved_at=old, waived=1, since=ledger.now())
     assert ledger.claim("blog/main/b", window=0)[0] == "granted"
     assert "waived" not in ledger.row("blog/main/b")
+
+
+@pytest.mark.parametrize("in_doubt", ["", "1:9f2c01d4"])
+def test_what_an_operator_said_before_the_rewind_may_have_been_used(ledger, in_doubt):
+    rewind(ledger)
+    old = ledger.now() - HOUR
+    put(ledger, D, approved_at=old, waived=1, since=old, **({"in_doubt": in_doubt, "attempt": 1} if in_doubt else {}))
+    assert ledger.claim(D, window=0) == ["uncertain", "ledger_rewound"]
+    assert "waived" not in ledger.row(D)
+
+
+def test_a_repeat_waits_until_what_was_forgotten_can_have_committed(ledger):
+    """Many platforms keep a key when they are done, not when they begin."""
+    rewind(ledger, seconds_ago=20)
+    rewound_at = int(ledger.client.hget(ledger.key("epoch"), "rewound_at"))
+    due = str(rewound_at + POLICY["lease"] + POLICY["late_commit"])
+    for name, window in (("key", 24 * HOUR), ("upsert", -1)):
+        delivery = "blog/main/" + name
+        answer = ledger.claim(delivery, entry=ledger.add(delivery), approved_at=ledger.now() - HOUR, window=window)
+        assert answer == ["wait", "ledger_rewound", due]
 
 
 def test_a_clock_that_went_back_is_a_leap(ledger):

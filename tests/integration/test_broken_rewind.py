@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""A Redis that was set back, while what it has forgotten is still being executed by the platform."""
+import time
+
+from lib.fleet import TIMES, UNPACED, Fleet
+from lib.procs import wait_for
+from lib.together import Together
+
+together = Together(at_once=2)
+# The lease and what the platform may do afterwards outlast the 10 s in which nobody claims after a rewind.
+LATE = {**TIMES, "late_commit_ms": 8000}
+COMMITS_AFTER_MS = 12_000
+
+
+def published_once(platform, times, settings):
+    """Redis is killed with the claim that it has answered, the worker with the request that it has sent; the platform
+    executes that request later, but not later than it may."""
+    with Fleet([platform], channel={platform: {**UNPACED[platform], "times": times}}, instances={platform: settings}) as fleet:
+        fleet.add_many(f"{platform}/brand", ["first"])
+        assert fleet.run_worker() == 0
+        delivery, = fleet.add_many(f"{platform}/brand", ["it-1"])
+        fleet.db.save()
+        fleet.sim.fault("commit_late", platform, after_ms=COMMITS_AFTER_MS)
+        worker = fleet.start_worker()
+        wait_for(lambda: fleet.sim.delivery(delivery), what="the request to arrive")
+        fleet.redis.kill()
+        worker.kill()
+        fleet.redis.start()
+        executed = time.monotonic() + COMMITS_AFTER_MS / 1000
+        assert fleet.state(delivery) is None
+        fleet.start_worker()
+        fleet.start_reconciler()
+        fleet.wait_state(delivery, "published")
+        time.sleep(max(0.0, executed + 0.5 - time.monotonic()))
+        # Two requests may bear the number 1, of which Redis knows one: what counts is how often it was published.
+        assert fleet.sim.delivery(delivery)["commits"] == 1
+
+
+@together.test
+def test_where_only_reading_helps_an_absence_counts_when_what_was_forgotten_can_be_seen():
+    published_once("forem", LATE, {})
+
+
+@together.test
+def test_a_key_that_is_kept_only_when_the_request_is_done_is_not_sent_again_before_that():
+    published_once("mastodon", {**LATE, "key_window_ms": 600_000}, {"key_lock": False})

@@ -178,7 +178,7 @@ void check_counts(const struct checks_facts *facts, struct finding *finding)
             "Status and metrics are wrong. After a block, the claimed ones decide how many may be sent at once: "
             "too many of them counted stops the channel.",
             "landfall doctor --repair counts again, at a moment when nothing changes.",
-            "%zu counts are wrong; of %s %s there are %" PRId64 ", and %" PRId64 " are stated", s->count_count,
+            "counts that are wrong: %zu; of %s %s there are %" PRId64 ", and %" PRId64 " are stated", s->count_count,
             s->counts[0].channel, delivery_state_name(s->counts[0].state), s->counts[0].found, s->counts[0].stated);
     else if (s->counted)
         finding_set(finding, SEVERITY_OK, "", "", "the counts are right (%" PRId64 " rows)", s->rows);

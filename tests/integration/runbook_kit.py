@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "scripts"))
 
@@ -191,6 +192,26 @@ def journal_grows():
         yield one
 
 
+def does_not_fit():
+    """Somebody's hand took a delivery off the agenda, and wrote into the counts."""
+    with fleet(redis_options={"appendonly": "yes", "appendfsync": "always"}) as one:
+        one.add(MASTODON, one.item("first"))
+        soon = time.time() + 2
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(soon))
+        one.add(MASTODON, one.item("launch", landfall={"not_before": when}))
+        with one.start_worker():
+            one.wait_state(f"{MASTODON}/first", "published")
+            one.wait_state(LAUNCH, "approved")
+            assert one.db.zrem("lf:{0}:agenda", f"delivery:{LAUNCH}") == 1
+        one.db.hincrby("lf:{0}:counts", f"{MASTODON} claimed", 3)
+        forget_processes(one)
+        time.sleep(max(0.0, soon - time.time()))
+        os.chmod(os.path.join(one.dir, "mastodon.secret"), 0o600)
+        yield one
+        work(one)
+        yield "a worker runs again"
+
+
 SITUATIONS = {
     "A worker was killed": worker_killed,
     "Redis was away": redis_down,
@@ -201,6 +222,7 @@ SITUATIONS = {
     "An alarm about a duplicate": duplicate,
     "Deliveries are held": held,
     "The journal grows": journal_grows,
+    "A delivery never moves": does_not_fit,
 }
 
 # ---- values that differ from run to run

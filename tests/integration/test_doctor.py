@@ -327,7 +327,7 @@ def test_counts(cli):
     assert severity(cli, "counts") == "ok"
     cli.client.hset(cli.key("counts"), mapping={"blog/brand published": 7, "news/brand claimed": 2})
     finding = doctor(cli)[0]["counts"]
-    assert finding["severity"] == "risk" and "2 counts are wrong" in finding["what"]
+    assert finding["severity"] == "risk" and "counts that are wrong: 2" in finding["what"]
     found, document = doctor(cli, "--repair")
     assert found["counts"]["severity"] == "ok" and document["repaired"]["counts"] == 2
     assert cli.client.hgetall(cli.key("counts")) == {"blog/brand published": "3", "news/brand claimed": "0"}

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-/* What holds for a channel that nobody has described: nothing is taken for granted. Times are a descriptor's defaults.
- */
-static struct delivery_policy defaults_of(const struct config *config)
+/* Times are a descriptor's defaults. */
+struct delivery_policy fleet_defaults(const struct config *config)
 {
     return (struct delivery_policy){
         .hold_absent = config->delivery_on_absent == CONFIG_ON_ABSENT_HOLD,
@@ -33,7 +32,7 @@ static int64_t longest_doubt(const struct delivery_policy *policy, int64_t longe
 static bool load(const struct config *config, bool bare, struct fleet *out, struct errbuf *err)
 {
     memset(out, 0, sizeof *out);
-    out->defaults = defaults_of(config);
+    out->defaults = fleet_defaults(config);
     out->descriptors = descriptor_set_new((const char *const *)config->descriptor_dirs, config->descriptor_dir_count);
     if (!(bare ? channel_set_load_bare : channel_set_load)(config->channels, config->path, out->descriptors,
                                                            &out->defaults, &out->channels, err)) {

@@ -18,6 +18,9 @@ struct fleet {
     int64_t longest_window_ms;       /* for so long may something that was sent still matter, on any channel */
 };
 
+/* What holds for a channel that nobody has described: nothing is taken for granted. */
+struct delivery_policy fleet_defaults(const struct config *config);
+
 /* err names file and JSON path. *out is the caller's (fleet_fini); the configuration must live as long. */
 MUSTCHECK bool fleet_load(const struct config *config, struct fleet *out, struct errbuf *err);
 /* The same without credentials (channel_set_load_bare): for programs that send nothing. */

@@ -177,7 +177,8 @@ static void append_joined(struct buf *text, const struct program_part *parts, si
     for (size_t i = 0; i < count; i++)
         buf_append_format(text, "%s .part == \"%s\" then (\n%s\n)\n", i == 0 ? "if" : "elif", parts[i].path,
                           parts[i].text);
-    buf_append_text(text, "else error(\"no such part\") end");
+    const char *none = "error(\"no such part\")"; /* a platform that cannot be read has no part in the read half */
+    buf_append_format(text, count > 0 ? "else %s end" : "%s", none);
 }
 
 /* The joined text did not compile: find the part that does not compile by itself. */

@@ -54,14 +54,18 @@ static bool has_what_it_needs(const struct descriptor *descriptor, const json_t 
 }
 
 /* How people call what a limit measures: "text" for ".text", "title" for ".item.title". */
-static const char *measured(const struct descriptor *descriptor, size_t i)
+static void name_measured(const struct descriptor *descriptor, size_t i, struct request_measure *out)
 {
     const json_t *limits = json_object_get(json_object_get(descriptor->document, "item"), "limits");
     const char *program = json_string_value(json_object_get(json_array_get(limits, i), "what"));
-    if (!program || program[0] != '.') return "the item";
+    out->what = "the item";
+    out->what_len = strlen(out->what);
+    if (!program || program[0] != '.') return;
     program += strncmp(program, ".item.", 6) == 0 ? 6 : 1;
     size_t word = strspn(program, "abcdefghijklmnopqrstuvwxyz_");
-    return word > 0 && program[word] == '\0' ? program : "the item";
+    if (word == 0 || program[word] != '\0') return;
+    out->what = program;
+    out->what_len = word;
 }
 
 static int64_t limit_of(const struct channel *channel, const struct descriptor_item_limit *limit)
@@ -71,31 +75,35 @@ static int64_t limit_of(const struct channel *channel, const struct descriptor_i
     return max >= 1 && max <= 1e9 ? (int64_t)max : 0;
 }
 
-static enum render_result check_limit(struct channel *channel, size_t i, const json_t *input, struct errbuf *err)
+bool request_measure(struct channel *channel, size_t i, const json_t *input, struct request_measure *out,
+                     struct errbuf *err)
 {
     static const char *const units[] = {
         [TEXT_GRAPHEMES] = "graphemes", [TEXT_CODE_POINTS] = "code points", [TEXT_BYTES] = "bytes"};
     struct descriptor *descriptor = channel->descriptor;
     const struct descriptor_item_limit *limit = &descriptor->item_limits[i];
-    int64_t max = limit_of(channel, limit);
     json_t *what = NULL;
-    enum render_result result = RENDER_OK;
-    if (max <= 0) return RENDER_OK;
-    if (!descriptor_run(descriptor, DESCRIPTOR_WRITE, limit->what_part, input, &what, err)) return RENDER_BROKEN;
-    if (json_is_string(what)) {
-        size_t count =
+    *out = (struct request_measure){.unit = units[limit->unit], .max = limit_of(channel, limit)};
+    name_measured(descriptor, i, out);
+    if (!descriptor_run(descriptor, DESCRIPTOR_WRITE, limit->what_part, input, &what, err)) return false;
+    out->given = json_is_string(what);
+    bool ok = out->given || json_is_null(what);
+    if (out->given)
+        out->count =
             text_count(json_string_value(what), json_string_length(what), limit->unit, (size_t)limit->url_counts);
-        if (count > (size_t)max) {
-            errbuf_set(err, "%s has %zu %s, the channel takes %lld", measured(descriptor, i), count, units[limit->unit],
-                       (long long)max);
-            result = RENDER_UNFIT;
-        }
-    } else if (!json_is_null(what)) {
-        errbuf_set(err, "%s: $.%s: must give a string or null", descriptor->file, limit->what_part);
-        result = RENDER_BROKEN;
-    }
     json_decref(what);
-    return result;
+    return ok || errbuf_set(err, "%s: $.%s: must give a string or null", descriptor->file, limit->what_part);
+}
+
+static enum render_result check_limit(struct channel *channel, size_t i, const json_t *input, struct errbuf *err)
+{
+    struct request_measure measure;
+    if (limit_of(channel, &channel->descriptor->item_limits[i]) <= 0) return RENDER_OK;
+    if (!request_measure(channel, i, input, &measure, err)) return RENDER_BROKEN;
+    if (!measure.given || measure.count <= (size_t)measure.max) return RENDER_OK;
+    errbuf_set(err, "%.*s has %zu %s, the channel takes %lld", (int)measure.what_len, measure.what, measure.count,
+               measure.unit, (long long)measure.max);
+    return RENDER_UNFIT;
 }
 
 static enum render_result add_text(struct channel *channel, json_t *input, struct errbuf *err)

@@ -52,6 +52,20 @@ MUSTCHECK enum render_result request_input(struct channel *channel, const json_t
 /* The checks of request_input() alone: would this item be taken? */
 MUSTCHECK enum render_result request_check(struct channel *channel, const json_t *content, struct errbuf *err);
 
+/* What a limit of the descriptor says of an input. */
+struct request_measure {
+    const char *what; /* how people call it: "text", "title", "the item"; borrowed from the descriptor */
+    size_t what_len;
+    const char *unit; /* "graphemes" */
+    bool given;       /* false: the item has no such thing */
+    size_t count;
+    int64_t max; /* 0: no limit is set */
+};
+
+/* The i-th limit of the channel's descriptor. False: its program does not work; err names file and path. */
+MUSTCHECK bool request_measure(struct channel *channel, size_t i, const json_t *input, struct request_measure *out,
+                               struct errbuf *err);
+
 /* Renders the write request of an input, for form_fini(). */
 MUSTCHECK bool request_render(struct channel *channel, const json_t *input, struct form *form, struct errbuf *err);
 

@@ -3,7 +3,7 @@
  * cli: what all verbs of one call share: the arguments, the configuration, the connection, how it ends.
  *
  * A verb is one file, verb_<name>.c, and one function, which returns the exit code. It opens what it needs; main.c
- * closes everything. Nothing in here sends anything to a platform.
+ * closes everything. Nothing in here sends anything to a platform but probe.c, which only reads.
  */
 #ifndef LANDFALL_CLI_CLI_H
 #define LANDFALL_CLI_CLI_H
@@ -79,6 +79,10 @@ enum cli_exit verb_drain(struct cli *cli);
 enum cli_exit verb_spool(struct cli *cli);
 enum cli_exit verb_doctor(struct cli *cli);
 enum cli_exit verb_config(struct cli *cli);
+enum cli_exit verb_platform_list(struct cli *cli);
+enum cli_exit verb_platform_check(struct cli *cli);
+enum cli_exit verb_platform_try(struct cli *cli);
+enum cli_exit verb_platform_probe(struct cli *cli);
 enum cli_exit verb_completion(struct cli *cli);
 enum cli_exit verb_man(struct cli *cli);
 enum cli_exit verb_help(struct cli *cli);

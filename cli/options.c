@@ -22,9 +22,8 @@ static const char *quote(const char *text, char out[KEYS_QUOTE_BYTES])
 static bool complain(const struct options *options, struct errbuf *err)
 {
     struct errbuf what = *err;
-    bool verb = options->verb != VERB_COUNT;
-    return errbuf_set(err, "%.400s; see landfall %s%s--help", what.text, verb ? verb_table[options->verb].name : "",
-                      verb ? " " : "");
+    const char *verb = options->verb != VERB_COUNT ? verb_table[options->verb].name : options->group;
+    return errbuf_set(err, "%.400s; see landfall %s%s--help", what.text, verb ? verb : "", verb ? " " : "");
 }
 
 static bool take_channel(const struct flag *flag, const char *text, struct errbuf *err)
@@ -101,12 +100,24 @@ static bool take_flag(struct options *options, int argc, char *const argv[], int
     return true;
 }
 
+/* A verb has one word or two. */
+static bool take_verb_word(struct options *options, const char *word)
+{
+    if (!options->group && verb_is_group(word)) {
+        options->group = word;
+        return true;
+    }
+    options->verb = verb_find_words(options->group, word);
+    return options->verb != VERB_COUNT;
+}
+
 static bool take_word(struct options *options, const char *word, struct errbuf *err)
 {
     char quoted[KEYS_QUOTE_BYTES];
     if (options->verb == VERB_COUNT) {
-        options->verb = verb_find(word);
-        return options->verb != VERB_COUNT || errbuf_set(err, "%s is no verb", quote(word, quoted));
+        if (take_verb_word(options, word)) return true;
+        return errbuf_set(err, "%s is no verb%s%s", quote(word, quoted), options->group ? " of " : "",
+                          options->group ? options->group : "");
     }
     if (options->operand_count >= verb_table[options->verb].operands_max)
         return errbuf_set(err, "%s is one word too many", quote(word, quoted));
@@ -118,7 +129,7 @@ static bool take_word(struct options *options, const char *word, struct errbuf *
 static void look_for_help(int argc, char *const argv[], struct options *options)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (options->verb == VERB_COUNT) options->verb = verb_find(argv[i]);
+        if (options->verb == VERB_COUNT) (void)take_verb_word(options, argv[i]);
         options->help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
         options->version |= options->verb == VERB_COUNT && strcmp(argv[i], "--version") == 0;
     }
@@ -142,6 +153,7 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
     look_for_help(argc, argv, options);
     if (options->help || options->version) return true;
     options->verb = VERB_COUNT;
+    options->group = NULL;
     bool words_only = false;
     bool ok = true;
     for (int i = 1; i < argc && ok; i++) {
@@ -153,7 +165,8 @@ bool options_parse(int argc, char *const argv[], struct options *options, struct
         else
             ok = take_word(options, argv[i], err);
     }
-    if (ok && options->verb == VERB_COUNT) ok = errbuf_set(err, "missing: a verb");
+    if (ok && options->verb == VERB_COUNT)
+        ok = errbuf_set(err, options->group ? "missing: its second word" : "missing: a verb");
     ok = ok && check_flags(options, err);
     return ok || complain(options, err);
 }

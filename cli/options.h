@@ -20,6 +20,7 @@
 
 struct options {
     enum verb_id verb; /* VERB_COUNT: none was given */
+    const char *group; /* the first word of a verb of two words */
     bool help, version;
     const char *value[FLAG_COUNT];        /* as given; "" for a switch; NULL: not given */
     int64_t number[FLAG_COUNT];           /* FLAG_NUMBER */

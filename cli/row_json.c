@@ -71,6 +71,23 @@ static json_t *segments(const struct form_text *text)
     return value;
 }
 
+json_t *row_json_form(const struct form *form)
+{
+    json_t *headers = json_array();
+    for (size_t i = 0; i < form->header_count; i++) {
+        json_t *pair = json_array();
+        out_add(pair, out_string(form->headers[i].name));
+        out_add(pair, segments(&form->headers[i].value));
+        out_add(headers, pair);
+    }
+    json_t *out = json_object();
+    out_set(out, "method", out_string(form->method));
+    out_set(out, "url", segments(&form->url));
+    out_set(out, "headers", headers);
+    out_set(out, "body", form->has_body ? segments(&form->body) : json_null());
+    return out;
+}
+
 json_t *row_json_request(const char *frozen, size_t len, struct errbuf *err)
 {
     struct form form;
@@ -80,18 +97,7 @@ json_t *row_json_request(const char *frozen, size_t len, struct errbuf *err)
     ok = ok && form_parse(json, &form, err);
     json_decref(json);
     if (!ok) return NULL;
-    json_t *headers = json_array();
-    for (size_t i = 0; i < form.header_count; i++) {
-        json_t *pair = json_array();
-        out_add(pair, out_string(form.headers[i].name));
-        out_add(pair, segments(&form.headers[i].value));
-        out_add(headers, pair);
-    }
-    json_t *out = json_object();
-    out_set(out, "method", out_string(form.method));
-    out_set(out, "url", segments(&form.url));
-    out_set(out, "headers", headers);
-    out_set(out, "body", form.has_body ? segments(&form.body) : json_null());
+    json_t *out = row_json_form(&form);
     form_fini(&form);
     return out;
 }

@@ -28,11 +28,20 @@ static void wrap(const char *text, int at, int indent)
     putchar('\n');
 }
 
+/* All verbs, or those that begin with a word. */
+static void print_list(const char *group)
+{
+    for (int i = 0; i < VERB_COUNT; i++) {
+        const size_t len = verb_first_word((enum verb_id)i);
+        if (group && (len != strlen(group) || memcmp(verb_table[i].name, group, len) != 0)) continue;
+        printf("  %-16s%s\n", verb_table[i].name, verb_table[i].summary);
+    }
+}
+
 static void print_all(void)
 {
     puts("landfall publishes items to channels, each item on each channel once.\n\nUsage: landfall VERB ...\n");
-    for (int i = 0; i < VERB_COUNT; i++)
-        printf("  %-12s%s\n", verb_table[i].name, verb_table[i].summary);
+    print_list(NULL);
     puts("\nlandfall VERB --help explains a verb. The programs that do the work are landfall-worker and\n"
          "landfall-reconciler.");
 }
@@ -60,21 +69,34 @@ static void print_verb(enum verb_id id)
         printf("  %s\n", verb_exit_codes[i]);
 }
 
+static void print_group(const char *group)
+{
+    printf("Usage: landfall %s VERB ...\n\n", group);
+    print_list(group);
+    printf("\nlandfall %s VERB --help explains one.\n", group);
+}
+
 enum cli_exit verb_help(struct cli *cli)
 {
-    enum verb_id id = cli->options.verb;
-    if (id == VERB_HELP && cli->options.operand_count == 1) {
-        id = verb_find(cli->options.operand[0]);
-        if (id == VERB_COUNT) {
+    const struct options *options = &cli->options;
+    enum verb_id id = options->verb;
+    const char *group = options->group;
+    if (id == VERB_HELP && options->operand_count > 0) {
+        group = verb_is_group(options->operand[0]) ? options->operand[0] : NULL;
+        id = verb_find_words(options->operand_count == 2 ? options->operand[0] : NULL,
+                             options->operand[options->operand_count - 1]);
+        if (id == VERB_COUNT && (!group || options->operand_count == 2)) {
             errbuf_set(&cli->err, "there is no such verb; landfall help lists them");
             return cli_fail(cli, EXIT_USAGE);
         }
-    } else if (id == VERB_HELP && !cli->options.help) {
+    } else if (id == VERB_HELP && !options->help) {
         id = VERB_COUNT;
     }
-    if (id == VERB_COUNT)
-        print_all();
-    else
+    if (id != VERB_COUNT)
         print_verb(id);
+    else if (group)
+        print_group(group);
+    else
+        print_all();
     return EXIT_FINE;
 }

@@ -27,7 +27,7 @@ const struct flag flag_table[FLAG_COUNT] = {
 const char *const verb_exit_codes[] = {
     "0  asked and done; nothing needs a person",
     "1  usage or configuration is wrong, or some input was refused (the rest was taken)",
-    "2  Redis is out of reach: nothing is concluded",
+    "2  Redis or a platform is out of reach: nothing is concluded",
     "3  something asked about is uncertain, held or still waiting",
     "4  something asked about was rejected",
     "5  something that should be there is not",
@@ -40,6 +40,32 @@ enum verb_id verb_find(const char *name)
     while (i < VERB_COUNT && strcmp(verb_table[i].name, name) != 0)
         i++;
     return (enum verb_id)i;
+}
+
+size_t verb_first_word(enum verb_id id)
+{
+    const char *space = strchr(verb_table[id].name, ' ');
+    return space ? (size_t)(space - verb_table[id].name) : 0;
+}
+
+bool verb_is_group(const char *word)
+{
+    const size_t len = strlen(word);
+    for (int i = 0; i < VERB_COUNT; i++)
+        if (len > 0 && verb_first_word((enum verb_id)i) == len && memcmp(verb_table[i].name, word, len) == 0)
+            return true;
+    return false;
+}
+
+enum verb_id verb_find_words(const char *first, const char *word)
+{
+    if (!first) return strchr(word, ' ') ? VERB_COUNT : verb_find(word);
+    const size_t len = strlen(first);
+    for (int i = 0; i < VERB_COUNT; i++)
+        if (verb_first_word((enum verb_id)i) == len && memcmp(verb_table[i].name, first, len) == 0 &&
+            strcmp(verb_table[i].name + len + 1, word) == 0)
+            return (enum verb_id)i;
+    return VERB_COUNT;
 }
 
 enum flag_id flag_find(const char *name, size_t name_len)

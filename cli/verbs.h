@@ -3,11 +3,13 @@
  * verbs: the table of verbs and flags. The parser (options.c), --help (help.c), the shell completion, the manual page
  * (man.c) and docs/cli.md are made from it, so a verb or flag is added here and nowhere else.
  *
+ * A name may be of two words ("platform list"): the first one alone is no verb, its --help lists the others.
  * A flag belongs to the verbs of its mask. An example is a line that a shell runs as it stands; a test does so.
  */
 #ifndef LANDFALL_CLI_VERBS_H
 #define LANDFALL_CLI_VERBS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* X(symbol, name, operands, at least, at most, summary, details, example, what --json prints) */
@@ -168,12 +170,44 @@
     X(CONFIG, "config", "", 0, 0, "Print the configuration in force and where each setting came from",                 \
       "Never prints a password or a credential.", "landfall config",                                                   \
       "{file, settings: [{path, value, source}], redis_password, descriptors: [folder], channels: [name]}")            \
+    X(PLATFORM_LIST, "platform list", "", 0, 0, "List the descriptors that are found, and what a channel must give",   \
+      "Looks through the folders of descriptors in their order; the first file of a name is the one that counts. "     \
+      "For each: its tier in words, whether all of it was seen on a real server, the settings and the names of the "   \
+      "credentials. Ends with 1 if one cannot be read, with 5 if there is none.",                                      \
+      "landfall platform list",                                                                                        \
+      "{folders: [folder], platforms: [{platform, file, hidden_by, title, tier, tier_means, verified, settings: "      \
+      "[{name, type, required, default, values, help}], credentials: [name], problem}]}")                              \
+    X(PLATFORM_CHECK, "platform check", "FILE|NAME", 1, 1, "Check a descriptor and say what it leads to",              \
+      "Reads the file, compiles its programs, runs the fixtures beside it (each in a process of its own with limits "  \
+      "on time and memory), and tells in words what holds: tier, key window, how doubt ends, what every kind of "      \
+      "answer does to a delivery, at first and while an earlier attempt is in doubt. The answers are judged by the "   \
+      "engine itself. A name is looked for in the configured folders. Ends with 1 if something is wrong.",             \
+      "landfall platform check descriptors/blog.json",                                                                 \
+      "{platform, title, file, ok, problems: [text], fixtures: {folder, files, cases, passed}, facts: [{name, text}]," \
+      " answers: {first, again, own: [{answers: [text], then}]}, doubt: [{seen, then}]}")                              \
+    X(PLATFORM_TRY, "platform try", "CHANNEL ITEM", 2, 2, "Show the requests that would publish an item",              \
+      "ITEM is a file with one item; - is standard input. Shows the idempotency key, the text with its counts "        \
+      "against "                                                                                                       \
+      "the limits, and every request as it would be sent, with {{name}} where a secret is put in. Nothing is sent, "   \
+      "Redis is not asked, no credential is needed. Ends with 1 if the item does not fit the channel.",                \
+      "landfall platform try blog/brand item.json",                                                                    \
+      "{channel, id, key, key_depends_on_time, text, limits: [{what, unit, count, max}], requests: [{name, request: "  \
+      "{method, url, headers: [[name, value]], body}, unknown}]}")                                                     \
+    X(PLATFORM_PROBE, "platform probe", "CHANNEL", 1, 1, "Read a channel's account, to see whether it can be",         \
+      "Sends reads only: a login where one is needed, the first pages of the listing, and look-ups of a post that "    \
+      "does not exist. Says whether the credential is taken, how many entries there are, whether they have times, "    \
+      "whether the proof of the listing's end was seen, and how long pages took. Ends with 2 if the platform is out "  \
+      "of reach, with 4 if it refuses the credential, with 5 if the listing ends without its proof.",                  \
+      "landfall platform probe blog/brand",                                                                            \
+      "{channel, readable, credential: taken|refused|not tried, login, listing: {end, end_proof_seen, pages, "         \
+      "entries, "                                                                                                      \
+      "times, oldest_ms, page_ms: [n]}, lookups: [{by, answer, status, ms, detail}], requests, problems: [text]}")     \
     X(COMPLETION, "completion", "bash", 1, 1, "Print a completion script for a shell",                                 \
       "Source it from the shell's start file, or put it where the shell looks for completions.",                       \
       "landfall completion bash", "not available")                                                                     \
     X(MAN, "man", "", 0, 0, "Print the manual page", "In the language of man(1): landfall man | man -l - shows it.",   \
       "landfall man", "not available")                                                                                 \
-    X(HELP, "help", "[VERB]", 0, 1, "Explain a verb, or list them all", "The same as landfall VERB --help.",           \
+    X(HELP, "help", "[VERB]", 0, 2, "Explain a verb, or list them all", "The same as landfall VERB --help.",           \
       "landfall help submit", "not available")
 
 enum verb_id {
@@ -199,7 +233,10 @@ enum flag_kind {
 #define VERBS_OF_REDIS                                                                                                 \
     (VERBS_OF_ACTS | VERB_BIT(SUBMIT) | VERB_BIT(STATUS) | VERB_BIT(SHOW) | VERB_BIT(REPORT) | VERB_BIT(LEASES) |      \
      VERB_BIT(JOURNAL) | VERB_BIT(AUDIT) | VERB_BIT(EXPORT))
-#define VERBS_OF_CONFIG (VERBS_OF_REDIS | VERB_BIT(DOCTOR) | VERB_BIT(SPOOL) | VERB_BIT(KEY) | VERB_BIT(CONFIG))
+#define VERBS_OF_PLATFORM                                                                                              \
+    (VERB_BIT(PLATFORM_LIST) | VERB_BIT(PLATFORM_CHECK) | VERB_BIT(PLATFORM_TRY) | VERB_BIT(PLATFORM_PROBE))
+#define VERBS_OF_CONFIG                                                                                                \
+    (VERBS_OF_REDIS | VERBS_OF_PLATFORM | VERB_BIT(DOCTOR) | VERB_BIT(SPOOL) | VERB_BIT(KEY) | VERB_BIT(CONFIG))
 
 /* X(symbol, name, kind, word for its value, verbs, help) */
 #define FLAGS(X)                                                                                                       \
@@ -243,6 +280,7 @@ enum flag_kind {
     X(GENERATION, "--generation", FLAG_NUMBER, "N", VERB_BIT(KEY), "Key generation (default 0)")                       \
     X(REPLAY, "--replay", FLAG_SWITCH, "", VERB_BIT(SPOOL), "Settle what processes that are gone have left")           \
     X(REPAIR, "--repair", FLAG_SWITCH, "", VERB_BIT(DOCTOR), "Put right what can be put right safely")                 \
+    X(PAGES, "--pages", FLAG_NUMBER, "N", VERB_BIT(PLATFORM_PROBE), "Read so many pages (default 3); 0 = all")         \
     X(MARKDOWN, "--markdown", FLAG_SWITCH, "", VERB_BIT(MAN), "As docs/cli.md")                                        \
     X(CONFIG, "--config", FLAG_TEXT, "FILE", VERBS_OF_CONFIG | VERB_BIT(DRAIN),                                        \
       "Configuration (else $LANDFALL_CONFIG, ./landfall.json, /etc/landfall/landfall.json)")                           \
@@ -274,6 +312,12 @@ extern const struct flag flag_table[FLAG_COUNT];
 
 /* VERB_COUNT and FLAG_COUNT for names that the tables do not hold. name_len bytes of it count. */
 enum verb_id verb_find(const char *name);
+/* A verb of two words: "platform", "list". first may be NULL: a verb of one word. */
+enum verb_id verb_find_words(const char *first, const char *word);
+/* Length of the first word of a name of two; 0 where it has one. */
+size_t verb_first_word(enum verb_id id);
+/* True if verbs of two words begin with it. */
+bool verb_is_group(const char *word);
 enum flag_id flag_find(const char *name, size_t name_len);
 
 /* The exit codes, for help and manual: one line each. */

@@ -11,8 +11,9 @@ import pytest
 from lib.cli import Cli
 from lib.tree import TOP, program
 
+PLATFORM = ["platform list", "platform check", "platform try", "platform probe"]
 VERBS = ["submit", "status", "show", "report", "retry", "approve", "confirm", "cancel", "reject", "pause", "resume", "leases",
-         "journal", "audit", "export", "key", "drain", "spool", "doctor", "config", "completion", "man", "help"]
+         "journal", "audit", "export", "key", "drain", "spool", "doctor", "config", *PLATFORM, "completion", "man", "help"]
 # Examples end with 0, but for these: what they are about is not settled.
 EXAMPLE_CODES = {"status": 3, "show": 3, "audit": 5, "doctor": 4}
 
@@ -205,10 +206,16 @@ def test_help_of_every_verb(cli):
     assert whole.code == 0
     for verb in VERBS:
         assert f"  {verb} " in whole.out
-        done = cli.run(verb, "--help")
+        done = cli.run(*verb.split(), "--help")
         assert done.code == 0 and f"Usage: landfall {verb}" in done.out and "Example:" in done.out
         assert max(len(line) for line in done.out.splitlines()) <= 110
     assert cli.run("help", "submit").out == cli.run("submit", "--help").out
+    assert cli.run("help", "platform", "try").out == cli.run("platform", "try", "--help").out
+    group = cli.run("platform", "--help")
+    assert group.code == 0 and all(f"  {verb} " in group.out for verb in PLATFORM) and "submit" not in group.out
+    assert cli.run("help", "platform").out == group.out
+    for words in (("platform",), ("platform", "nonsense"), ("help", "platform", "nonsense"), ("platform list",)):
+        assert cli.run(*words).code == 1, words
     assert cli.run("--version").out.startswith("landfall ")
     assert cli.run().code == 1 and cli.run("nonsense").code == 1
 
@@ -220,7 +227,7 @@ def test_examples_run(cli, verb):
     assert cli.run("submit", "items.ndjson", "--to", "blog/brand").code == 0
     cli.row("blog/brand/lost", state="held", reason="no_evidence", since=cli.now_ms(), attempt=1, in_doubt="1:abcdef01")
     cli.row("blog/brand/draft", state="held", reason="approval", since=cli.now_ms())
-    example = re.search(r"Example:\n  (.*)\n", cli.run(verb, "--help").out).group(1)
+    example = re.search(r"Example:\n  (.*)\n", cli.run(*verb.split(), "--help").out).group(1)
     path = os.path.dirname(program("landfall")) + ":" + os.environ["PATH"]
     done = subprocess.run(["bash", "-c", example], cwd=cli.folder, env={**cli.env, "PATH": path}, capture_output=True,
                           text=True, timeout=30)
@@ -236,7 +243,10 @@ def test_completion(cli):
         command = ask.format(words=" ".join(f"'{word}'" for word in words), at=len(words) - 1)
         return subprocess.run(["bash", "-c", command], cwd=cli.folder, capture_output=True, text=True, check=True,
                               timeout=20).stdout.split()
-    assert complete("landfall", "") == VERBS
+    assert complete("landfall", "") == list(dict.fromkeys(verb.split()[0] for verb in VERBS))
+    assert complete("landfall", "platform", "") == [verb.split()[1] for verb in PLATFORM]
+    assert complete("landfall", "platform", "probe", "--p") == ["--pages"]
+    assert "landfall.json" in complete("landfall", "platform", "check", "land")
     assert complete("landfall", "st") == ["status"] and complete("landfall", "re") == ["report", "retry", "reject", "resume"]
     assert complete("landfall", "report", "--e") == ["--expect"]
     assert "--dry-run" in complete("landfall", "submit", "-") and "--dry-run" not in complete("landfall", "status", "-")

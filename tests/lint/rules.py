@@ -20,7 +20,9 @@ ONLY_IN = [
     (r"jq\.h|jv\.h", r"platforms/program\.c", "libjq has a cage, one file"),
     (r"microhttpd\.h", r"runtime/.*", "the metrics endpoint is the only server"),
     (r"platforms/request\.h", r"(worker|platforms|cli)/.*", "the write half of a platform is not for who only reads"),
-    (r"platforms/(limits|verdict)\.h", r"(worker|platforms)/.*", "only who sends a write request judges its answer"),
+    (r"platforms/limits\.h", r"(worker|platforms)/.*", "only who sends a write request judges its answer"),
+    (r"platforms/verdict\.h", r"(worker|platforms)/.*|cli/check_(answers|case)\.c",
+     "only who sends a write request judges its answer, and who explains what would be judged"),
 ]
 
 # C that only some files may hold: (pattern in the text without comments and strings, the files that may, why).
@@ -41,12 +43,14 @@ PURE_MAY_NOT_CALL = (r"curl_.*|redis.*|socket|connect|accept4?|bind|listen|send|
 # (library, as `lib<name>.a` in the build, program that must not carry its symbols, pattern of those that it may, why).
 NOT_LINKED = [
     ("landfall_platforms_write", "landfall-reconciler", r"", "who reads the past cannot write"),
-    ("landfall_platforms_write", "landfall", r"request_\w+", "submit checks an item and sends nothing"),
+    ("landfall_platforms_write", "landfall", r"request_\w+|verdict(_prelude)?",
+     "it makes a request and judges an answer to show them, and sends nothing"),
 ]
 
 # (folder whose objects may not call it, function, object that may, why).
 CALLED_ONLY_BY = [
     ("worker", "transfer_start", "send.c.o", "a write request is sent in one place"),
+    ("cli", "transfer_start", "probe.c.o", "the command sends reads, in one place"),
 ]
 PURE_LIBRARIES = ("landfall_keys", "landfall_core")
 

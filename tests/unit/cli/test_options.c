@@ -39,6 +39,11 @@ static void test_good(void **state)
     assert_false(options_has(&options, FLAG_JSON_ID));
     assert_string_equal(options.value[FLAG_CONFIG_ID], "x.json");
 
+    assert_true(parse("landfall platform --json try a/b item.json", storage, &options, &err)); /* a verb of two words */
+    assert_int_equal(options.verb, VERB_PLATFORM_TRY);
+    assert_int_equal(options.operand_count, 2);
+    assert_string_equal(options.operand[0], "a/b");
+
     assert_true(parse("landfall --json status", storage, &options, &err)); /* flags may come first */
     assert_int_equal(options.verb, VERB_STATUS);
     assert_true(options_has(&options, FLAG_JSON_ID));
@@ -65,6 +70,10 @@ static void test_bad(void **state)
     } cases[] = {
         {"landfall", "a verb"},
         {"landfall publish", "\"publish\" is no verb"},
+        {"landfall platform", "missing: its second word; see landfall platform --help"},
+        {"landfall platform submit", "\"submit\" is no verb of platform"},
+        {"landfall list", "\"list\" is no verb"},
+        {"landfall platform try a/b", "missing: CHANNEL ITEM; see landfall platform try --help"},
         {"landfall submit --frobnicate", "\"--frobnicate\" is no flag"},
         {"landfall submit --to", "--to needs a value"},
         {"landfall submit --to --json", "--to needs a value"},

@@ -14,6 +14,9 @@
 /* A submitted delivery is read from the stream. If nobody has after this time, the agenda brings it: a lost stream
  * loses nothing. */
 #define SUBMIT_AGENDA_MS 60000
+/* How often a delivery looks for the one before it; claim.lua looks sooner where it knows when something will happen.
+ */
+#define PREDECESSOR_WAIT_MS 10000
 
 struct delivery_decision decide_keep(const struct situation *s, enum delivery_verdict verdict)
 {
@@ -170,6 +173,15 @@ static struct delivery_decision step_claim(const struct situation *s)
     }
     if (r->not_before_ms > s->now_ms) { /* 3 */
         decide_approved(&d, RS_SCHEDULED, PLACE_AGENDA, r->not_before_ms);
+        return d;
+    }
+    /* In doubt, the frozen request was made when the one before it was published. */
+    if (r->doubt.count == 0 && s->in->predecessor == PREDECESSOR_FAILED) { /* 4d */
+        decide_held(&d, RS_PREDECESSOR);
+        return d;
+    }
+    if (r->doubt.count == 0 && s->in->predecessor == PREDECESSOR_OPEN) { /* 3 */
+        decide_approved(&d, RS_PREDECESSOR, PLACE_AGENDA, s->now_ms + PREDECESSOR_WAIT_MS);
         return d;
     }
     d.state = DS_CLAIMED; /* 2 */

@@ -67,21 +67,29 @@ struct delivery_policy {
     int64_t max_age_ms;       /* 0: any age */
 };
 
+/* How the delivery stands that must come first. */
+enum delivery_predecessor {
+    PREDECESSOR_DONE,   /* published, or there is none */
+    PREDECESSOR_OPEN,   /* it may still be published by itself */
+    PREDECESSOR_FAILED, /* rejected, or held for a person */
+};
+
 /* What happened. Only the members that the event names are read. */
 struct delivery_input {
     enum delivery_event event;
-    int attempt;                     /* R, E: the attempt that the report or the search is about */
-    char token[DOUBT_TOKEN_MAX + 1]; /* R: its token; W: the token drawn for this claim */
-    enum delivery_reason reason;     /* R: why it is unknown or refused; RS_NONE: the event's own word */
-    const char *ext_id;              /* committed, found, confirm: the platform's id; NULL or "" where it gives none */
-    bool two_found;                  /* E: the search found more than one; R committed: the answer betrays another */
-    int64_t until_ms;                /* R wait, not_committed: not before this moment */
-    int64_t searched_from_ms;        /* E: server's time before the first page was asked for */
-    int64_t no_absence_before_ms;    /* E: from the epoch */
-    bool hold;                       /* S: asked to wait for approval */
-    bool with_doubt;                 /* O cancel: although a post may exist */
-    bool new_key;                    /* O retry: start a key generation */
-    uint32_t jitter;                 /* any random number; spreads retries */
+    int attempt;                           /* R, E: the attempt that the report or the search is about */
+    char token[DOUBT_TOKEN_MAX + 1];       /* R: its token; W: the token drawn for this claim */
+    enum delivery_predecessor predecessor; /* claim */
+    enum delivery_reason reason;           /* R: why it is unknown or refused; RS_NONE: the event's own word */
+    const char *ext_id;           /* committed, found, confirm: the platform's id; NULL or "" where it gives none */
+    bool two_found;               /* E: the search found more than one; R committed: the answer betrays another */
+    int64_t until_ms;             /* R wait, not_committed: not before this moment */
+    int64_t searched_from_ms;     /* E: server's time before the first page was asked for */
+    int64_t no_absence_before_ms; /* E: from the epoch */
+    bool hold;                    /* S: asked to wait for approval */
+    bool with_doubt;              /* O cancel: although a post may exist */
+    bool new_key;                 /* O retry: start a key generation */
+    uint32_t jitter;              /* any random number; spreads retries */
 };
 
 /* Where the row stands after the decision. */

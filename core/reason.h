@@ -54,7 +54,7 @@
     X(RS_CREDENTIAL, "credential")                                                                                     \
     X(RS_CHANNEL_FULL, "channel_full")                                                                                 \
     X(RS_QUEUED, "queued")                                                                                             \
-    X(RS_PREDECESSOR, "predecessor")                                                                                   \
+    X(RS_PREDECESSOR, "predecessor") /* also held: the one before it was rejected or held */                           \
     X(RS_UNKNOWN_CHANNEL, "unknown_channel")                                                                           \
     X(RS_RAMP, "ramp")                                                                                                 \
     X(RS_REPLAY, "replay")                                                                                             \

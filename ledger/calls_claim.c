@@ -45,6 +45,7 @@ static void claim_block(struct args *args, const struct request *request)
     args_number(args, c->not_after_ms);
     args_number(args, c->dated_ms);
     args_text(args, c->after);
+    args_text(args, c->after_id);
     args_text(args, c->key);
     args_text(args, c->body_hash);
     args_bytes(args, c->frozen, c->frozen_len);
@@ -77,6 +78,14 @@ static bool read_claimed_row(struct claim_request *c, const struct redisReply *a
            answer_number(answer_at(a, 5), &row->rev) && read_count(answer_at(a, 6), &row->tries);
 }
 
+/* What the predecessor is known by, from field `at` on, where the answer has it. */
+static bool read_after(struct claim_request *c, const struct redisReply *a, size_t at)
+{
+    c->has_after = answer_count(a) > at + 1;
+    return !c->has_after || (answer_copy(answer_at(a, at), c->after_id_wanted, sizeof c->after_id_wanted) &&
+                             answer_copy(answer_at(a, at + 1), c->after_url_wanted, sizeof c->after_url_wanted));
+}
+
 static bool read_granted(struct claim_request *c, const struct redisReply *a)
 {
     bool ok = read_count(answer_at(a, 1), &c->attempt) && answer_number(answer_at(a, 2), &c->commit_by_ms) &&
@@ -87,7 +96,8 @@ static bool read_granted(struct claim_request *c, const struct redisReply *a)
     answer_keep(answer_at(a, 9), &c->answer_frozen);
     answer_keep(answer_at(a, 10), &c->answer_prepared);
     return answer_copy(answer_at(a, 7), c->answer_key, sizeof c->answer_key) &&
-           answer_copy(answer_at(a, 8), c->answer_body_hash, sizeof c->answer_body_hash) && c->answer_frozen.bytes;
+           answer_copy(answer_at(a, 8), c->answer_body_hash, sizeof c->answer_body_hash) && c->answer_frozen.bytes &&
+           read_after(c, a, 11);
 }
 
 static bool read_standing(const struct redisReply *a, enum delivery_state *state, int64_t *since_ms)
@@ -121,7 +131,7 @@ static bool claim_read(struct request *request, const struct redisReply *a)
     case CLAIM_HELD: c->reason = answer_reason(answer_at(a, 1)); return true;
     case CLAIM_RERENDER:
         return answer_number(answer_at(a, 1), &c->approved_at_wanted_ms) &&
-               read_count(answer_at(a, 2), &c->generation_wanted);
+               read_count(answer_at(a, 2), &c->generation_wanted) && read_after(c, a, 3);
     case CLAIM_ENVIRONMENT:
     case CLAIM_ERROR: return calls_error(request, a);
     case CLAIM_LATE:

@@ -26,7 +26,7 @@
     X(CLAIM_WAIT, "wait")               /* reason, until; it comes again through the agenda */                         \
     X(CLAIM_UNCERTAIN, "uncertain")     /* reason */                                                                   \
     X(CLAIM_HELD, "held")               /* reason */                                                                   \
-    X(CLAIM_RERENDER, "rerender")       /* approved_at, generation: render with these and claim again */               \
+    X(CLAIM_RERENDER, "rerender")       /* approved_at, generation, after: render with these and claim again */        \
     X(CLAIM_LATE, "late")               /* nothing was done: expires_at had passed */                                  \
     X(CLAIM_NO_CONTENT, "no_content")   /* the stream entry is gone: claim again with `content` filled in */           \
     X(CLAIM_ENVIRONMENT, "environment") /* error: this Redis belongs to another environment; the process stops */      \
@@ -41,10 +41,11 @@ enum claim_hold_back { CLAIM_SENDS, CLAIM_CHANNEL_FULL, CLAIM_CHANNEL_UNKNOWN };
 
 struct claim_request {
     struct request base;
-    const char *entry;   /* id of the stream entry; NULL if take handed it out */
-    const char *after;   /* delivery that must be published first; NULL: none */
-    const char *token;   /* CLAIM_TOKEN_BYTES, drawn for this claim */
-    const char *content; /* the item's bytes; NULL where the entry (or request:) has them */
+    const char *entry;    /* id of the stream entry; NULL if take handed it out */
+    const char *after;    /* delivery that must be published first; NULL: none */
+    const char *after_id; /* its external id, as the request was rendered with it; "" or NULL: without */
+    const char *token;    /* CLAIM_TOKEN_BYTES, drawn for this claim */
+    const char *content;  /* the item's bytes; NULL where the entry (or request:) has them */
     size_t content_len;
     const char *content_hash;
     int64_t approved_at_ms, not_before_ms, not_after_ms, dated_ms; /* 0: none */
@@ -64,6 +65,9 @@ struct claim_request {
     int attempt;
     int generation_wanted;
     int64_t since_ms, until_ms, commit_by_ms, lease_end_ms, approved_at_wanted_ms;
+    bool has_after; /* rerender, and granted in doubt: what the predecessor is known by, "" where it has none */
+    char after_id_wanted[DELIVERY_EXT_ID_MAX + 1];
+    char after_url_wanted[ROW_URL_BYTES];
     struct row row;                        /* granted: as it stands now; only what reports need */
     bool in_doubt;                         /* granted: send answer_frozen and nothing else, if it is there */
     char answer_key[KEY_BYTES];            /* granted, in doubt: of the frozen request */

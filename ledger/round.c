@@ -179,6 +179,7 @@ static void put_keys(struct args *args, const struct ledger *ledger, const struc
         args_key(args, &ledger->names, NAMES_REQUEST, request->delivery);
         args_key(args, &ledger->names, NAMES_LEASE, request->delivery);
         args_key(args, &ledger->names, NAMES_DELIVERY, after ? after : request->delivery);
+        args_key(args, &ledger->names, NAMES_REQUEST, after ? after : request->delivery);
     }
 }
 
@@ -197,7 +198,7 @@ static void put_call(struct args *args, const struct ledger *ledger, struct redi
     args_command(args, "EVALSHA");
     call->script_arg = args->count;
     args_text(args, script_table[kind->script].sha1);
-    args_number(args, (int64_t)(8 + 5 * call->channel_count + 4 * deliveries));
+    args_number(args, (int64_t)(8 + 5 * call->channel_count + 5 * deliveries));
     put_keys(args, ledger, call);
     args_number(args, (int64_t)call->channel_count);
     args_number(args, (int64_t)deliveries);

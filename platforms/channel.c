@@ -102,6 +102,16 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
+/* What the delivery before it is known by, or null. */
+static json_t *after_to_json(const struct channel_facts *facts)
+{
+    if (!facts->after_id || facts->after_id[0] == '\0') return json_null();
+    json_t *after = json_object();
+    put(after, "ext_id", json_string(facts->after_id));
+    put(after, "url", facts->after_url && facts->after_url[0] != '\0' ? json_string(facts->after_url) : json_null());
+    return after;
+}
+
 json_t *channel_input(const struct channel *channel, const struct channel_facts *facts)
 {
     char approved_at[CLOCK_RFC3339_SIZE];
@@ -120,6 +130,7 @@ json_t *channel_input(const struct channel *channel, const struct channel_facts 
     put(input, "attempt_from_ms", json_integer(facts->attempt_from_ms));
     put(input, "ext_id", text_or_null(facts->ext_id));
     put(input, "replay", json_boolean(facts->replay));
+    put(input, "after", after_to_json(facts));
     return input;
 }
 

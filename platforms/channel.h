@@ -65,7 +65,8 @@ struct channel_facts {
     int64_t dated_ms;
     int64_t attempt_from_ms;
     const char *ext_id;
-    bool replay; /* an earlier attempt of this delivery is in doubt */
+    bool replay;                      /* an earlier attempt of this delivery is in doubt */
+    const char *after_id, *after_url; /* of the delivery that had to come first; "" as NULL */
 };
 
 /* The input object of programs, without part, hole, answer, cursor and prepared, which whoever runs one adds. */

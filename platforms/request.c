@@ -127,7 +127,9 @@ enum render_result request_input(struct channel *channel, const json_t *content,
                                   .generation = row->generation,
                                   .approved_at_ms = row->approved_at_ms,
                                   .dated_ms = row->dated_ms,
-                                  .replay = row->replay};
+                                  .replay = row->replay,
+                                  .after_id = row->after_id,
+                                  .after_url = row->after_url};
     *input = NULL;
     if (!has_what_it_needs(descriptor, content, err)) return RENDER_UNFIT;
     json_t *made = channel_input(channel, &facts);

@@ -32,8 +32,9 @@ struct request_row {
     const char *key; /* idempotency key, or NULL where the channel has none */
     int generation;
     int64_t approved_at_ms;
-    int64_t dated_ms; /* the item's own date; 0: none */
-    bool replay;      /* an earlier attempt is in doubt */
+    int64_t dated_ms;                 /* the item's own date; 0: none */
+    bool replay;                      /* an earlier attempt is in doubt */
+    const char *after_id, *after_url; /* of the delivery that had to come first; NULL or "": none */
 };
 
 enum render_result {

@@ -32,12 +32,7 @@ static void not_sent(struct worker *w, struct slot *slot, const char *why)
 static bool make_input(struct slot *slot, struct errbuf *err)
 {
     if (slot->input != NULL) return true;
-    const struct request_row row = {
-        .key = slot->key[0] != '\0' ? slot->key : NULL,
-        .generation = slot->generation,
-        .approved_at_ms = slot->approved_at_ms,
-        .dated_ms = slot->claim.dated_ms,
-    };
+    const struct request_row row = slot_row(slot);
     return request_input(slot->lane->channel, slot->content.fields, &row, &slot->input, err) == RENDER_OK;
 }
 
@@ -64,11 +59,20 @@ static bool take_over_prepared(struct slot *slot, struct errbuf *err)
     return json_object_set_new(slot->input, "prepared", prepared) == 0 || errbuf_set(err, "prepared: out of memory");
 }
 
+/* What the delivery that had to come first is known by. */
+static void take_over_after(struct slot *slot)
+{
+    if (!slot->claim.has_after) return;
+    snprintf(slot->after_id, sizeof slot->after_id, "%s", slot->claim.after_id_wanted);
+    snprintf(slot->after_url, sizeof slot->after_url, "%s", slot->claim.after_url_wanted);
+}
+
 /* A row in doubt goes out byte for byte as it was frozen, without steps, whatever this worker would have rendered. */
 static bool take_over_frozen(struct slot *slot, struct errbuf *err)
 {
     const struct claim_request *q = &slot->claim;
     slot_request_drop(slot);
+    take_over_after(slot);
     slot->has_outcome = false;
     snprintf(slot->key, sizeof slot->key, "%s", q->answer_key);
     snprintf(slot->body_hash, sizeof slot->body_hash, "%s", q->answer_body_hash);
@@ -169,6 +173,7 @@ static void answered(struct worker *w, struct slot *slot)
     case CLAIM_RERENDER:
         slot->approved_at_ms = q->approved_at_wanted_ms;
         slot->generation = q->generation_wanted;
+        take_over_after(slot);
         intake_claim(w, slot);
         break;
     case CLAIM_LATE: /* it was not executed and will not be: a new claim may be made */

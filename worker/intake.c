@@ -70,12 +70,7 @@ static bool first_step(struct slot *slot, struct errbuf *err)
 static enum render_result make_request(struct slot *slot, struct errbuf *err)
 {
     struct channel *c = slot->lane->channel;
-    const struct request_row row = {
-        .key = slot->key[0] != '\0' ? slot->key : NULL,
-        .generation = slot->generation,
-        .approved_at_ms = slot->approved_at_ms,
-        .dated_ms = time_or_zero(slot->content.dated_ms),
-    };
+    const struct request_row row = slot_row(slot);
     enum render_result result = request_input(c, slot->content.fields, &row, &slot->input, err);
     if (result != RENDER_OK) return result;
     if (!first_step(slot, err)) return RENDER_BROKEN;
@@ -121,6 +116,7 @@ static void fill_claim(struct worker *w, struct slot *slot)
     q->base.delivery = slot->delivery;
     q->entry = slot->entry_id[0] != '\0' ? slot->entry_id : NULL;
     q->after = slot->after[0] != '\0' ? slot->after : NULL;
+    q->after_id = slot->after_id;
     q->token = slot->token;
     q->content_hash = slot->content.hash;
     q->approved_at_ms = slot->approved_at_ms;

@@ -38,6 +38,18 @@ void slot_lane_set(struct slot *slot, struct lane *lane)
     if (lane != NULL) lane->slots++;
 }
 
+struct request_row slot_row(const struct slot *slot)
+{
+    return (struct request_row){
+        .key = slot->key[0] != '\0' ? slot->key : NULL,
+        .generation = slot->generation,
+        .approved_at_ms = slot->approved_at_ms,
+        .dated_ms = slot->content.dated_ms == CONTENT_NO_TIME ? 0 : slot->content.dated_ms,
+        .after_id = slot->after_id,
+        .after_url = slot->after_url,
+    };
+}
+
 void slot_request_drop(struct slot *slot)
 {
     json_decref(slot->input);

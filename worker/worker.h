@@ -31,6 +31,7 @@
 #include "platforms/auth.h"
 #include "platforms/channel.h"
 #include "platforms/form.h"
+#include "platforms/request.h"
 #include "platforms/transfer.h"
 #include "platforms/verdict.h"
 #include "runtime/config.h"
@@ -86,7 +87,9 @@ struct slot {
     struct lane *lane; /* NULL: a channel that this worker does not know */
     char channel[IDENTITY_CHANNEL_BYTES];
     char delivery[IDENTITY_NAME_BYTES];
-    char after[IDENTITY_NAME_BYTES];
+    char after[IDENTITY_NAME_BYTES];        /* delivery that must be published first; "": none */
+    char after_id[DELIVERY_EXT_ID_MAX + 1]; /* what it is known by, once that was told */
+    char after_url[ROW_URL_BYTES];
     struct content content;
     bool has_content;
     char entry_id[FEED_ENTRY_BYTES]; /* of the queue; "" where take handed it out */
@@ -172,6 +175,8 @@ void slot_phase_set(struct slot *slot, enum slot_phase phase);
 void slot_lane_set(struct slot *slot, struct lane *lane);
 /* The agenda is read soon, if deliveries are known to wait for the channel. */
 void lane_refill(struct worker *w, struct lane *lane);
+/* What programs see of the row. Borrowed from the slot. */
+struct request_row slot_row(const struct slot *slot);
 /* Forgets the rendered request. */
 void slot_request_drop(struct slot *slot);
 struct lane *lane_of(struct worker *w, const char *channel); /* NULL: not configured here */

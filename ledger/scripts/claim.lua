@@ -3,12 +3,14 @@
 -- claim: the one step after which a write request may be sent.
 --
 -- Own arguments  run_id worker expires_at environment longest_window
--- Block          entry token content_hash approved_at gen not_before not_after dated after key body_hash frozen content
---                harmless window_ms lease_ms late_commit_ms margin_ms max_attempts max_age_ms spacing_ms burst hold_back
+-- Block          entry token content_hash approved_at gen not_before not_after dated after after_id key body_hash frozen
+--                content harmless window_ms lease_ms late_commit_ms margin_ms max_attempts max_age_ms spacing_ms burst hold_back
+--                after, after_id: the delivery that must come first, and the id of it that the request was rendered with
 --                hold_back: empty, "channel_full" or "unknown_channel"
--- Answers        granted attempt commit_by lease_end doubt rev tries [key body_hash frozen prepared]   send these bytes, no others
+-- Answers        granted attempt commit_by lease_end doubt rev tries [key body_hash frozen prepared after_id after_url]
+--                in doubt: send these bytes, no others
 --                already state since | conflict state since their_hash | busy holder until | wait reason due
---                uncertain reason | held reason | rerender approved_at gen | late | no_content
+--                uncertain reason | held reason | rerender approved_at gen [after_id after_url] | late | no_content
 --                environment theirs | error words
 --                All but the last five acknowledge and delete the entry.
 --
@@ -18,7 +20,7 @@
 -- the journal, held or settled.
 
 local CONTENT_FIELDS = {'approved_at', 'not_before', 'not_after', 'dated'}
-local PREDECESSOR_WAIT_MS = 10000
+local PREDECESSOR_WAIT_MS, PREDECESSOR_SOON_MS = 10000, 1000
 local BUSY_WAIT_MS = 60000
 
 local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue', 'epoch'})
@@ -31,7 +33,8 @@ local foreign = enter_epoch(run_id, environment, longest_window, not late)
 local function read_claim()
     local c = {entry = next_arg(), token = next_arg(), content_hash = next_arg(), approved_at = next_number(),
         gen = next_number(), not_before = next_number(), not_after = next_number(), dated = next_number()}
-    c.after, c.key, c.body_hash, c.frozen, c.content = next_arg(), next_arg(), next_arg(), next_arg(), next_arg()
+    c.after, c.after_id, c.key = next_arg(), next_arg(), next_arg()
+    c.body_hash, c.frozen, c.content = next_arg(), next_arg(), next_arg()
     c.harmless, c.window, c.lease_ms = next_arg() == '1', next_number(), next_number()
     c.late_commit, c.margin, c.max_attempts = next_number(), next_number(), next_number()
     c.max_age, c.spacing, c.burst = next_number(), next_number(), math.max(next_number(), 1)
@@ -81,6 +84,16 @@ local function hold(d, c, reason, reason_in_doubt)
     return {'held', reason}
 end
 
+-- What the delivery that must come first is known by on the platform.
+local function predecessor_field(d, name)
+    if d.after_row == d.row then return '' end
+    for _, key in ipairs({d.after_row, d.after_request}) do
+        local value = redis.pcall('HGET', key, name)
+        if type(value) == 'string' then return value end
+    end
+    return ''
+end
+
 -- ---- the conditions, in their order; each answers, or returns nil and the next one is asked
 
 local function granted(d, frozen)
@@ -90,6 +103,7 @@ local function granted(d, frozen)
     if frozen then
         answer[8], answer[9], answer[10] = find_field(d, 'key') or '', d.fields.body_hash or '', frozen
         answer[11] = redis.call('HGET', d.request, 'prepared') or ''
+        answer[12], answer[13] = predecessor_field(d, 'ext_id'), predecessor_field(d, 'url')
     end
     return answer
 end
@@ -224,11 +238,25 @@ local function check_channel(d, c)
     return nil
 end
 
+-- Soon after something is to happen to the one that must come first, where that is known: a worker has it, or it is due.
+local function predecessor_due(d, c, state)
+    local taken = state == 'approved' and redis.call('HEXISTS', d.after_row, 'taken') == 1
+    if state == 'claimed' or taken then return now + PREDECESSOR_SOON_MS end
+    local member = 'delivery:' .. c.after
+    local score = state == 'approved' and (call.agenda[member] or redis.call('ZSCORE', global.agenda, member))
+    local due = score and tonumber(score) or now + PREDECESSOR_WAIT_MS
+    return math.max(now, math.min(due, now + PREDECESSOR_WAIT_MS - PREDECESSOR_SOON_MS)) + PREDECESSOR_SOON_MS
+end
+
+-- A frozen request was made when the one before it was published.
 local function check_predecessor(d, c)
-    if c.after == '' then return nil end
-    local state = redis.pcall('HGET', d.after_key, 'state')
-    if state == 'published' then return nil end
-    return wait(d, c, 'predecessor', 'agenda', now + PREDECESSOR_WAIT_MS)
+    if c.after == '' or c.frozen_before then return nil end
+    local state = redis.pcall('HGET', d.after_row, 'state')
+    if state == 'rejected' or state == 'held' then return hold(d, c, 'predecessor', 'not_sent_in_doubt') end
+    if state ~= 'published' then return wait(d, c, 'predecessor', 'agenda', predecessor_due(d, c, state)) end
+    local id = predecessor_field(d, 'ext_id')
+    if id == c.after_id then return nil end
+    return {'rerender', text(c.approved_at), text(c.gen), id, predecessor_field(d, 'url')}
 end
 
 -- A lease that no row speaks of: somebody's hand, or the rest of an attempt that was published meanwhile.

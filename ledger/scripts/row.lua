@@ -4,7 +4,7 @@
 --
 -- KEYS  8 globals: agenda journal outcomes counts channels queue epoch audit
 --       per channel 5: waiting uncertain channel posts walk
---       per delivery 4: row request lease after
+--       per delivery 5: row request lease, and row and request of the delivery that must come first
 -- ARGV  C N outcomes_max rejected_keep_ms, C channel names, the script's own arguments, one block per delivery
 --       (block: number of its channel, its name, and what the script says)
 -- Reply {now_ms, answer, ...}, one flat array per delivery. A delivery that cannot be worked answers {"error", words}.
@@ -176,8 +176,9 @@ local function load_delivery(d)
 end
 
 local function next_delivery(index)
-    local base = #GLOBALS + 5 * channel_count + 4 * (index - 1)
-    local d = {row = KEYS[base + 1], request = KEYS[base + 2], lease_key = KEYS[base + 3], after_key = KEYS[base + 4]}
+    local base = #GLOBALS + 5 * channel_count + 5 * (index - 1)
+    local d = {row = KEYS[base + 1], request = KEYS[base + 2], lease_key = KEYS[base + 3], after_row = KEYS[base + 4],
+        after_request = KEYS[base + 5]}
     d.ch = channels[next_number()]
     d.name = next_arg()
     return d

@@ -354,4 +354,4 @@ class Mastodon(Platform):
         own = [post for post in self.posts.newest_first() if post.account is account]
         return {"count": len(own), "posts": [
             {"id": post.id, "text": post.data["text"], "visibility": post.data["visibility"],
-             "created_at": iso_ms(post.created_ms), "boost": post.boost} for post in own[:limit]]}
+             "created_at": iso_ms(post.created_ms), "boost": post.boost, "in_reply_to_id": post.data["in_reply_to_id"]} for post in own[:limit]]}

@@ -104,7 +104,7 @@ class Ledger:
         keys += [self.key(kind, channel) for channel in channels for kind in PER_CHANNEL]
         for delivery, after in deliveries:
             keys += [self.key("delivery", delivery), self.key("request", delivery), self.key("lease", delivery),
-                     self.key("delivery", after or delivery)]
+                     self.key("delivery", after or delivery), self.key("request", after or delivery)]
         return keys
 
     def call(self, script, own, blocks, channels=None):
@@ -130,13 +130,13 @@ class Ledger:
     def submit(self, delivery, queue_max=0, **values):
         return self.call("submit", [queue_max], [self.submit_block(delivery, **values)])[0]
 
-    def claim_block(self, delivery, token=None, entry="", after="", content_hash="c" * 32, approved_at=None, gen=0,
+    def claim_block(self, delivery, token=None, entry="", after="", after_id="", content_hash="c" * 32, approved_at=None, gen=0,
                     not_before=0, not_after=0, dated=0, key="key-1", body_hash="b" * 32, frozen="frozen", content="", **policy):
         p = {**POLICY, **policy}
         if approved_at is None:
             approved_at = entry.split("-")[0] if entry else self.row(delivery).get("approved_at", 0)
         return (delivery, after, [entry, token or self.token(), content_hash, approved_at, gen, not_before, not_after, dated,
-                                  after, key, body_hash, frozen, content, int(p["harmless"]), p["window"], p["lease"],
+                                  after, after_id, key, body_hash, frozen, content, int(p["harmless"]), p["window"], p["lease"],
                                   p["late_commit"], p["margin"], p["max_attempts"], p["max_age"], p["spacing"], p["burst"],
                                   p["hold_back"]])
 

@@ -240,7 +240,7 @@ def test_in_doubt_the_frozen_bytes_go_out(ledger):
     put_in_doubt(ledger)
     answer = ledger.claim(D, approved_at=1, gen=7, frozen="other bytes")
     assert answer[0] == "granted" and answer[4] == "1:ffffffff"
-    assert answer[7:] == ["old-key", "0" * 32, "old bytes", ""]
+    assert answer[7:] == ["old-key", "0" * 32, "old bytes", "", "", ""]
     assert ledger.request(D)["frozen"] == "old bytes" and ledger.row(D)["key"] == "old-key"
     assert ledger.row(D)["in_doubt"] == "1:ffffffff", "the doubt stays"
 
@@ -369,16 +369,79 @@ def test_unknown_channel_waits_whatever_else_holds(ledger):
     assert ledger.waiting(CH) == [D]
 
 
-@pytest.mark.parametrize("state", [None, "approved", "held", "rejected", "uncertain", "published"])
-def test_a_successor_waits_until_its_predecessor_is_published(ledger, state):
+FIRST = "blog/main/first"
+
+
+def put_first(ledger, state, **fields):
+    put(ledger, FIRST)
+    ledger.client.hset(ledger.key("delivery", FIRST), mapping={"state": state, **fields})
+
+
+@pytest.mark.parametrize("state, wait_ms", [(None, 10000), ("uncertain", 10000), ("claimed", 1000)])
+def test_a_successor_waits_until_its_predecessor_is_published(ledger, state, wait_ms):
     if state:
-        put(ledger, "blog/main/first")
-        ledger.client.hset(ledger.key("delivery", "blog/main/first"), "state", state)
-    answer = ledger.claim(D, entry=ledger.add(D), after="blog/main/first")
-    if state == "published":
-        assert answer[0] == "granted"
-    else:
-        assert answer[:2] == ["wait", "predecessor"] and ledger.due("delivery:" + D) == ledger.answered_at + 10000
+        put_first(ledger, state)
+    answer = ledger.claim(D, entry=ledger.add(D), after=FIRST)
+    assert answer[:2] == ["wait", "predecessor"] and ledger.due("delivery:" + D) == ledger.answered_at + wait_ms
+    assert ledger.state(D) == ("approved", "predecessor") and ledger.lease(D) is None
+
+
+@pytest.mark.parametrize("first_in_ms, wait_ms", [(-5000, 1000), (4000, 5000), (3600_000, 10000)])
+def test_a_successor_looks_again_a_second_after_its_predecessor_is_due(ledger, first_in_ms, wait_ms):
+    put_first(ledger, "approved")
+    ledger.client.zadd(ledger.key("agenda"), {"delivery:" + FIRST: ledger.now() + first_in_ms})
+    ledger.claim(D, entry=ledger.add(D), after=FIRST)
+    assert abs(ledger.due("delivery:" + D) - ledger.answered_at - wait_ms) < 100
+
+
+def test_a_successor_looks_again_soon_where_a_worker_has_its_predecessor(ledger):
+    put_first(ledger, "approved", taken=1)
+    ledger.client.zadd(ledger.key("agenda"), {"delivery:" + FIRST: ledger.now() + 30000})
+    ledger.claim(D, entry=ledger.add(D), after=FIRST)
+    assert ledger.due("delivery:" + D) == ledger.answered_at + 1000
+
+
+@pytest.mark.parametrize("state", ["rejected", "held"])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_successor_of_what_did_not_go_out_is_held(ledger, state, known):
+    put_first(ledger, state)
+    if known:
+        put(ledger)
+    assert ledger.claim(D, entry=ledger.add(D), approved_at=ledger.row(D).get("approved_at"), after=FIRST) == ["held", "predecessor"]
+    assert ledger.state(D) == ("held", "predecessor") and ledger.due("delivery:" + D) is None
+    assert ledger.lease(D) is None and "attempt" not in ledger.row(D)
+
+
+def test_in_doubt_it_is_not_held_for_its_predecessor(ledger):
+    """The frozen request was made when that one was published; without one somebody must still look."""
+    put_first(ledger, "rejected")
+    put_in_doubt(ledger)
+    ledger.client.hdel(ledger.key("request", D), "frozen")
+    row = ledger.row(D)
+    answer = ledger.claim(D, approved_at=row.get("approved_at", 0), gen=row.get("gen", 0), after=FIRST)
+    assert answer == ["uncertain", "not_sent_in_doubt"] and len(ledger.journal()) == 1
+
+
+@pytest.mark.parametrize("ext_id", ["42", "at://did:plc:aaaabbbbccccddddeeeeffff/app.bsky.feed.post/3mvzvh4fs22sd"])
+def test_a_successor_is_rendered_with_what_its_predecessor_is_known_by(ledger, ext_id):
+    put_first(ledger, "claimed", token="t" * 32)
+    ledger.settle(FIRST, "published", "confirmed", fields={"ext_id": ext_id, "url": "https://m.example/42"})
+    entry = ledger.add(D)
+    before = ledger.dump()
+    assert ledger.claim(D, entry=entry, after=FIRST) == ["rerender", entry.split("-")[0], "0", ext_id, "https://m.example/42"]
+    assert ledger.dump() == before, "nothing was claimed"
+    assert ledger.claim(D, entry=entry, after=FIRST, after_id=ext_id)[0] == "granted"
+
+
+def test_a_predecessor_that_is_published_without_an_id(ledger):
+    put_first(ledger, "published")
+    assert ledger.claim(D, entry=ledger.add(D), after=FIRST)[0] == "granted"
+
+
+def test_in_doubt_what_the_predecessor_is_known_by_comes_with_the_frozen_bytes(ledger):
+    put_first(ledger, "published", ext_id="42", url="https://m.example/42")
+    put_in_doubt(ledger)
+    assert ledger.claim(D, approved_at=1, gen=7, after=FIRST)[9:] == ["old bytes", "", "42", "https://m.example/42"]
 
 
 def test_a_lease_of_somebody_else_is_respected(ledger):

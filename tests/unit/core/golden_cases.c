@@ -104,6 +104,8 @@ const struct golden_input golden_inputs[] = {
     {"submit", {.event = EV_SUBMIT}},
     {"submit, hold", {.event = EV_SUBMIT, .hold = true}},
     {"claim", {.event = EV_CLAIM, .token = GOLDEN_FOREIGN}},
+    {"claim, first one open", {.event = EV_CLAIM, .token = GOLDEN_FOREIGN, .predecessor = PREDECESSOR_OPEN}},
+    {"claim, first one failed", {.event = EV_CLAIM, .token = GOLDEN_FOREIGN, .predecessor = PREDECESSOR_FAILED}},
     {"lease_gone", {.event = EV_LEASE_GONE}},
     {"committed", {.event = EV_COMMITTED, NEWEST, .ext_id = "42"}},
     {"committed, other id", {.event = EV_COMMITTED, NEWEST, .ext_id = "43"}},

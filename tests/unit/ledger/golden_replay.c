@@ -16,6 +16,7 @@
 #define LIMIT_MS 5000
 #define CH       "blog/main"
 #define NAME     "blog/main/a"
+#define FIRST    "blog/main/first"
 #define HASH     "0123456789abcdef0123456789abcdef"
 #define NEAR_MS  5000 /* between the decision and the script; the table's own distances are larger or exact */
 
@@ -145,6 +146,14 @@ static void put_place(struct args *args, const struct play *p)
     }
 }
 
+static void put_predecessor(struct args *args, const struct play *p)
+{
+    if (p->in.predecessor == PREDECESSOR_DONE) return;
+    args_command(args, "HSET");
+    args_key(args, &ledger.names, NAMES_DELIVERY, FIRST);
+    put_text(args, "state", p->in.predecessor == PREDECESSOR_OPEN ? "uncertain" : "rejected");
+}
+
 static bool send_plain(const struct args *args)
 {
     struct redisReply **replies;
@@ -172,6 +181,7 @@ static bool prepare(const struct play *p)
         put_text(&args, "frozen", "frozen");
         put_place(&args, p);
     }
+    put_predecessor(&args, p);
     bool ok = send_plain(&args);
     args_fini(&args);
     return ok;
@@ -189,6 +199,7 @@ static bool answered(struct play *p, const struct request *request)
 static void play_claim(struct play *p)
 {
     struct claim_request c = {.base = {.channel = CH, .delivery = NAME},
+                              .after = p->in.predecessor != PREDECESSOR_DONE ? FIRST : NULL,
                               .token = p->in.token,
                               .content = "item",
                               .content_len = 4,

@@ -277,9 +277,16 @@ static void test_input_and_text(void **state)
                 "'settings': {'instance': 'https://m.example', 'visibility': 'public', 'max_characters': 500},"
                 "'channel': 'mastodon/a', 'account': 'a', 'key': 'k', 'gen': 2, 'approved_at_ms': 1790000000123,"
                 "'approved_at': '2026-09-21T14:13:20.123Z', 'dated_ms': 0, 'attempt_from_ms': 0, 'ext_id': null,"
-                "'replay': true}");
+                "'replay': true, 'after': null}");
     assert_json_equal(input, expected, "input");
     json_decref(expected);
+    facts.after_id = "41";
+    facts.after_url = "https://m.example/@a/41";
+    json_t *second = channel_input(channel_find(set, "mastodon/a"), &facts);
+    expected = json_of("{'ext_id': '41', 'url': 'https://m.example/@a/41'}");
+    assert_json_equal(json_object_get(second, "after"), expected, "after");
+    json_decref(expected);
+    json_decref(second);
     char *text;
     assert_true(channel_text(channel_find(set, "mastodon/a"), DESCRIPTOR_READ, input, &text, &err));
     assert_string_equal(text, "C");

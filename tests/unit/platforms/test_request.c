@@ -273,6 +273,22 @@ static void steps(void **state)
     json_decref(input);
 }
 
+static void a_step_that_is_not_wanted(void **state)
+{
+    (void)state;
+    struct errbuf err = {{0}};
+    bool wanted = false;
+    json_t *input = input_of(ITEM);
+    assert_true(request_step_wanted(&channel, 0, input, &wanted, &err));
+    assert_true(wanted);
+    assert_null(json_object_get(json_object_get(input, "prepared"), "ticket"));
+    json_object_set_new(json_object_get(input, "item"), "no_ticket", json_true());
+    assert_true(request_step_wanted(&channel, 0, input, &wanted, &err));
+    assert_false(wanted);
+    assert_true(json_is_null(json_object_get(json_object_get(input, "prepared"), "ticket")));
+    json_decref(input);
+}
+
 static void too_long_to_freeze(void **state)
 {
     (void)state;
@@ -294,7 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_refused),    cmocka_unit_test(what_programs_see), cmocka_unit_test(frozen_and_thawed),
         cmocka_unit_test(what_is_not_thawed), cmocka_unit_test(what_agrees),       cmocka_unit_test(steps),
-        cmocka_unit_test(too_long_to_freeze),
+        cmocka_unit_test(too_long_to_freeze), cmocka_unit_test(a_step_that_is_not_wanted),
     };
     return cmocka_run_group_tests(tests, make_channel, free_channel);
 }

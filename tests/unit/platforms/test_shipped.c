@@ -105,6 +105,11 @@ static const struct descriptor_request *request_at(const struct descriptor *d, c
 {
     if (strcmp(path, "write.request") == 0) return &d->write;
     if (strcmp(path, "auth.login") == 0) return &d->login;
+    for (size_t i = 0; i < d->prepare_count; i++) {
+        char step[64];
+        snprintf(step, sizeof(step), "prepare[%zu].request", i);
+        if (strcmp(path, step) == 0) return &d->prepare[i].request;
+    }
     for (size_t i = 0; i < d->read_prepare_count; i++) {
         char step[64];
         snprintf(step, sizeof(step), "reads.prepare[%zu].request", i);
@@ -164,7 +169,7 @@ static void run_case(struct suite *suite, const char *file, const json_t *test)
     if (request)
         got = render(suite, request, input);
     else if (program)
-        got = run(suite, DESCRIPTOR_READ, program, input);
+        got = run(suite, strncmp(program, "prepare[", 8) == 0 ? DESCRIPTOR_WRITE : DESCRIPTOR_READ, program, input);
     else
         got = decide(suite, input);
     assert_json_equal(got, json_object_get(test, "expect"), what);
@@ -214,6 +219,8 @@ static void test_fixtures(void **state)
     const struct descriptor *d = suite.channel->descriptor;
     for (size_t i = 0; i < d->rule_count; i++)
         if (!suite.rule_decided[i]) fail_msg("%s: no fixture is decided by $.accept[%zu]", d->file, i);
+    for (size_t i = 0; i < d->prepare_count; i++)
+        check_read_part(&suite, d->prepare[i].keep_part);
     for (size_t i = 0; i < d->read_prepare_count; i++)
         check_read_part(&suite, d->read_prepare[i].keep_part);
     const char *const parts[] = {d->token_part,        d->by_id.found_part, d->by_id.gone_part,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/checks.h"
+#include "ledger/alive.h"
 #include "runtime/clock.h"
 
 #define QUEUE_PER_WORKER 1000 /* entries that wait unread */
@@ -211,18 +212,18 @@ void check_processes(const struct checks_facts *facts, struct finding *finding)
     const bool work = facts->overview.queue_length + facts->overview.agenda_length > 0;
     if (none && work)
         finding_set(finding, SEVERITY_RISK, "Nothing is sent.", "Start one: landfall-worker.",
-                    "no worker was seen for %d s, and there is work", READS_HEARTBEAT_MS / 1000);
+                    "no worker was seen for %d s, and there is work", ALIVE_MS / 1000);
     else if (unread && facts->overview.journal_length > 0)
         finding_set(finding, SEVERITY_RISK, "What is uncertain stays so.", "Start one: landfall-reconciler run.",
-                    "no reconciler was seen for %d s, and %" PRId64 " deliveries are uncertain",
-                    READS_HEARTBEAT_MS / 1000, facts->overview.journal_length);
+                    "no reconciler was seen for %d s, and %" PRId64 " deliveries are uncertain", ALIVE_MS / 1000,
+                    facts->overview.journal_length);
     else if (none || unread)
         finding_set(finding, SEVERITY_NOTE, "Nothing yet: there is nothing for it to do.",
                     "Start it before there is: landfall-worker, landfall-reconciler run.", "no %s was seen for %d s",
                     none && unread ? "worker and no reconciler"
                     : none         ? "worker"
                                    : "reconciler",
-                    READS_HEARTBEAT_MS / 1000);
+                    ALIVE_MS / 1000);
     else
         finding_set(finding, SEVERITY_OK, "", "", "%" PRId64 " workers and %" PRId64 " reconcilers%s", facts->workers,
                     facts->reconcilers, facts->processes_complete ? "" : ", and perhaps more");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/out.h"
+#include "ledger/alive.h"
 
 /* How long a person waits for the list at most. */
 #define PROCESSES_BUDGET_MS 2000
@@ -34,13 +35,13 @@ void notes_add_missing(const struct cli *cli, const struct notes_processes *proc
     const char *path = cli->config->path;
     const char *flag = path ? " --config " : "";
     if (!has_role(processes, "worker"))
-        out_add_format(notes, "no worker has been seen for %d s; start one: landfall-worker%s%s",
-                       READS_HEARTBEAT_MS / 1000, flag, path ? path : "");
+        out_add_format(notes, "no worker has been seen for %d s; start one: landfall-worker%s%s", ALIVE_MS / 1000, flag,
+                       path ? path : "");
     if (cli->overview.journal_length > 0 && !has_role(processes, "reconciler"))
         out_add_format(notes,
                        "%" PRId64 " uncertain, and no reconciler has been seen for %d s; start one: "
                        "landfall-reconciler run%s%s",
-                       cli->overview.journal_length, READS_HEARTBEAT_MS / 1000, flag, path ? path : "");
+                       cli->overview.journal_length, ALIVE_MS / 1000, flag, path ? path : "");
 }
 
 void notes_print(const json_t *notes)

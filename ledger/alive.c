@@ -2,8 +2,11 @@
 #include "ledger/alive.h"
 
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ledger/answer.h"
 #include "ledger/args.h"
@@ -12,6 +15,29 @@
 
 #define SCAN_COUNT   5000 /* keys that the server looks at in one step: a millisecond or two */
 #define CURSOR_BYTES 24
+
+bool alive_tell(const struct ledger *ledger, struct redis_link *link, const char *role, int64_t started_wall_ms,
+                const char *more, int64_t limit_ms, struct errbuf *err)
+{
+    char text[ALIVE_TEXT_BYTES], host[64] = "";
+    struct args args;
+    struct redisReply **replies;
+    if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+    snprintf(text, sizeof text, "role=%s host=%s pid=%ld started=%" PRId64 " %s", role, host, (long)getpid(),
+             started_wall_ms, more);
+    args_init(&args);
+    args_command(&args, "SET");
+    args_key(&args, &ledger->names, NAMES_WORKER, ledger->worker);
+    args_text(&args, text);
+    args_text(&args, "PX");
+    args_number(&args, ALIVE_MS);
+    bool ok = args_read(&args, link, &replies, limit_ms, err);
+    if (ok) args_free_replies(replies, 1);
+    args_fini(&args);
+    return ok;
+}
+
+/* ---- who lives ---- */
 
 struct search {
     struct redis_link *link;

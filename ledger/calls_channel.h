@@ -26,6 +26,8 @@
 enum channel_op { CHANNEL_OPS(X) CHANNEL_OP_COUNT };
 #undef X
 
+#define CHANNEL_BREAKER "breaker" /* why a channel is blocked whose platform cannot be reached */
+
 enum channel_answer { CHANNEL_OK, CHANNEL_BUSY, CHANNEL_ERROR };
 
 struct channel_request {

@@ -222,23 +222,6 @@ bool reads_post_owner(const struct ledger *ledger, struct redis_link *link, cons
     return true;
 }
 
-bool heartbeat_write(const struct ledger *ledger, struct redis_link *link, const char *text, int64_t limit_ms,
-                     struct errbuf *err)
-{
-    struct args args;
-    struct redisReply **replies;
-    args_init(&args);
-    args_command(&args, "SET");
-    args_key(&args, &ledger->names, NAMES_WORKER, ledger->worker);
-    args_text(&args, text);
-    args_text(&args, "PX");
-    args_number(&args, READS_HEARTBEAT_MS);
-    bool ok = args_read(&args, link, &replies, limit_ms, err);
-    if (ok) args_free_replies(replies, 1);
-    args_fini(&args);
-    return ok;
-}
-
 bool reads_stream(const struct ledger *ledger, struct redis_link *link, enum names_kind stream, const char *after,
                   size_t max, struct feed_batch *out, int64_t limit_ms, struct errbuf *err)
 {

@@ -84,11 +84,6 @@ MUSTCHECK bool reads_post_owner(const struct ledger *ledger, struct redis_link *
                                 const char *ext_id, bool *found, char delivery[IDENTITY_NAME_BYTES], int64_t limit_ms,
                                 struct errbuf *err);
 
-/* `worker:<name>` for 30 s: field text is "role=worker host=.. pid=.. started=.. progress=..". */
-#define READS_HEARTBEAT_MS 30000
-MUSTCHECK bool heartbeat_write(const struct ledger *ledger, struct redis_link *link, const char *text, int64_t limit_ms,
-                               struct errbuf *err);
-
 /* A page of a stream (outcomes, refused, audit, journal), oldest first, ids greater than `after` ("0" for the
  * beginning).
  */

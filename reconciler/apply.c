@@ -247,6 +247,7 @@ void apply_answered(struct reconciler *r, struct walk *w)
             item_answered(r, w, item);
         } else if (result == REQUEST_REFUSED) {
             w->apply_boot_ms = clock_boottime_ms() + APPLY_RETRY_MS;
+            meters_error(&r->gauges.ledger, item->request.base.error);
             log_event_limited(LOG_LEVEL_WARN, "ledger.refused", LOG_S("why", item->request.base.error));
         }
     }

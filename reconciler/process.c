@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "ledger/alive.h"
 #include "ledger/setup.h"
 #include "platforms/channel.h"
 #include "runtime/clock.h"
@@ -229,16 +229,14 @@ static void keep_link(struct reconciler *r)
 static void heartbeat(struct process *p)
 {
     struct errbuf err = {{0}};
-    char text[320], host[64] = "";
+    char text[128];
     struct reconciler *r = &p->reconciler;
     int walking = 0;
-    if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
     for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++)
         walking += r->walks[i].phase != WALK_FREE;
-    snprintf(text, sizeof text,
-             "role=reconciler host=%s pid=%ld started=%" PRId64 " progress=%" PRId64 " walking=%d channels=%zu", host,
-             (long)getpid(), p->started_wall_ms, r->resolved_count, walking, r->lane_count);
-    if (!heartbeat_write(&r->ledger, r->link, text, p->config->redis_round_limit_ms, &err))
+    snprintf(text, sizeof text, "resolved=%" PRId64 " walking=%d channels=%zu", r->resolved_count, walking,
+             r->lane_count);
+    if (!alive_tell(&r->ledger, r->link, "reconciler", p->started_wall_ms, text, p->config->redis_round_limit_ms, &err))
         log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
 }
 
@@ -248,7 +246,8 @@ static void chores(struct process *p)
     struct reads_overview overview;
     struct reconciler *r = &p->reconciler;
     const int64_t now = clock_boottime_ms();
-    gauges_update(&r->gauges, transfer_in_flight(r->pool), link_is_open(r->link), link_round_trips(r->link));
+    metrics_set(r->gauges.in_flight, "", transfer_in_flight(r->pool));
+    meters_update(&r->gauges.ledger, r->link, link_is_open(r->link));
     if (r->stopping || !link_is_open(r->link) || now < p->next_chores_ms) return;
     p->next_chores_ms = now + PROCESS_CHORES_MS;
     if (!r->draining) heartbeat(p);
@@ -257,7 +256,7 @@ static void chores(struct process *p)
     log_limited_flush(now);
     if (p->http == NULL || now < p->next_ask_ms || !link_is_open(r->link)) return;
     p->next_ask_ms = now + PROCESS_ASK_MS;
-    if (!gauges_ask(&r->gauges, &r->ledger, r->link, p->config->redis_round_limit_ms, &err))
+    if (!meters_ask(&r->gauges.ledger, &r->ledger, r->link, p->config->redis_round_limit_ms, &err))
         log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
 }
 

@@ -24,7 +24,7 @@ void turn_round(struct reconciler *r)
     for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++)
         walk_add(r, &r->walks[i]);
     const bool answered = round_run(r->round, r->link, r->config->redis_round_limit_ms, &err);
-    gauges_round(&r->gauges, answered);
+    meters_round(&r->gauges.ledger, answered);
     if (!answered) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
     if (r->leap_in_round && r->leap.base.result != REQUEST_PENDING) {
         r->leap_in_round = false;

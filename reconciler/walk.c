@@ -161,7 +161,9 @@ static void lease_answered(struct reconciler *r, struct walk *w)
 {
     const struct channel_request *lease = &w->lease;
     if (lease->base.result != REQUEST_ANSWERED) { /* the same again, later or with the next round */
-        if (lease->base.result == REQUEST_REFUSED) w->retry_boot_ms = clock_boottime_ms() + WALK_RETRY_MS;
+        if (lease->base.result != REQUEST_REFUSED) return;
+        meters_error(&r->gauges.ledger, lease->base.error);
+        w->retry_boot_ms = clock_boottime_ms() + WALK_RETRY_MS;
         return;
     }
     w->lease_due = false;

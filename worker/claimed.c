@@ -204,7 +204,7 @@ void claimed_answered(struct worker *w, struct slot *slot)
     case REQUEST_PENDING:
     case REQUEST_UNKNOWN: break; /* asked again as it is, token and all */
     case REQUEST_REFUSED:        /* nothing was changed */
-        gauges_error(w->gauges, slot->claim.base.error);
+        meters_error(&w->gauges->ledger, slot->claim.base.error);
         log_event_limited(LOG_LEVEL_WARN, "ledger.refused", LOG_S("why", slot->claim.base.error));
         claim_again(slot, CLAIM_RETRY_MS);
         break;

@@ -162,7 +162,7 @@ void prepare_frozen(struct worker *w, struct slot *slot)
     if (q->base.result == REQUEST_PENDING || q->base.result == REQUEST_UNKNOWN)
         return; /* the same again, with the next round */
     if (q->base.result == REQUEST_REFUSED) {
-        gauges_error(w->gauges, q->base.error);
+        meters_error(&w->gauges->ledger, q->base.error);
         slot->retry_boot_ms = clock_boottime_ms() + PREPARE_RETRY_MS;
     } else if (q->answer == DECIDE_OK) {
         if (slot->row.core.rev < q->rev) slot->row.core.rev = q->rev; /* a renewal may have come after it */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "ledger/alive.h"
 #include "ledger/reads.h"
 #include "ledger/setup.h"
 #include "runtime/clock.h"
@@ -216,13 +216,12 @@ void process_wait(struct process *p)
 static void heartbeat(struct process *p, int64_t now)
 {
     struct errbuf err;
-    char text[256];
+    char text[128];
     struct worker *w = &p->worker;
-    snprintf(text, sizeof text,
-             "role=worker pid=%ld started=%" PRId64 " in_hand=%d writes=%" PRId64 " published=%" PRId64 " channels=%zu",
-             (long)getpid(), p->started_wall_ms, w->slots_used, w->tally.writes, w->tally.state[DS_PUBLISHED],
-             w->lane_count);
-    p->takes_writes = heartbeat_write(&w->ledger, w->link, text, p->config->redis_round_limit_ms, &err);
+    snprintf(text, sizeof text, "in_hand=%d writes=%" PRId64 " published=%" PRId64 " channels=%zu", w->slots_used,
+             w->tally.writes, w->tally.state[DS_PUBLISHED], w->lane_count);
+    p->takes_writes =
+        alive_tell(&w->ledger, w->link, "worker", p->started_wall_ms, text, p->config->redis_round_limit_ms, &err);
     w->next_heartbeat_ms = now + (p->takes_writes ? WORKER_HEARTBEAT_MS : PROCESS_RETRY_MS);
     if (!p->takes_writes) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
 }
@@ -286,6 +285,7 @@ static bool compare_pauses(struct process *p)
 
 void process_chores(struct process *p)
 {
+    struct errbuf err = {{0}};
     struct worker *w = &p->worker;
     int64_t now = clock_boottime_ms();
     gauges_update(&p->gauges, w);
@@ -300,7 +300,8 @@ void process_chores(struct process *p)
     log_limited_flush(now);
     if (p->http != NULL && now >= p->next_ask_ms) {
         p->next_ask_ms = now + PROCESS_ASK_MS;
-        gauges_ask(&p->gauges, w);
+        if (!meters_ask(&p->gauges.ledger, &w->ledger, w->link, p->config->redis_round_limit_ms, &err))
+            log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
     }
 }
 

@@ -172,7 +172,7 @@ void round_turn(struct worker *w)
     for (size_t i = 0; i < w->take_count; i++)
         round_take(w->round, &w->takes[i]);
     bool answered = round_run(w->round, w->link, w->config->redis_round_limit_ms, &err);
-    gauges_round(w->gauges, answered);
+    meters_round(&w->gauges->ledger, answered);
     if (!answered) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
     lanes_answered(w);
     slots_answered(w);

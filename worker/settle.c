@@ -64,7 +64,7 @@ void settle_health(struct worker *w, struct lane *lane, int64_t failures)
     if (failures < BREAKER_FAILURES) return;
     int64_t wait_ms =
         backoff_ms((int)(failures - BREAKER_FAILURES + 1), BREAKER_BASE_MS, BREAKER_CAP_MS, random_below(UINT32_MAX));
-    tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, SETTLE_BREAKER);
+    tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, CHANNEL_BREAKER);
     lane->block.until_ms = ledger_now(w) + wait_ms;
     log_event(LOG_LEVEL_WARN, "channel.breaker", LOG_S("channel", lane->channel->name), LOG_I("failures", failures),
               LOG_I("wait_ms", wait_ms));
@@ -205,7 +205,7 @@ void settle_answered(struct worker *w, struct slot *slot)
     }
     if (q->base.result == REQUEST_REFUSED) {
         log_event_limited(LOG_LEVEL_WARN, "ledger.refused", LOG_S("why", q->base.error));
-        gauges_error(w->gauges, q->base.error);
+        meters_error(&w->gauges->ledger, q->base.error);
         again_later(slot, SETTLE_RETRY_MS);
         return;
     }

@@ -240,7 +240,6 @@ void prepare_renew(struct worker *w, struct slot *slot);
 void prepare_renewed(struct worker *w, struct slot *slot);
 
 /* ---- settle.c ---- */
-#define SETTLE_BREAKER "breaker" /* why a channel is blocked whose platform cannot be reached */
 /* The attempt is over: decides with the row as it is known. */
 void settle_begin(struct worker *w, struct slot *slot);
 /* The ledger has answered the slot's decision, or not. */

@@ -54,6 +54,14 @@ def test_the_page_has_the_names_of_the_contract(fleet):
     assert not unknown, f"the contract does not name {unknown}"
 
 
+def test_the_heartbeat_has_the_words_of_the_contract(fleet):
+    for key in wait_for(lambda: fleet.db.keys("lf:{0}:worker:*"), what="a heartbeat"):
+        beat = fleet.db.get(key)
+        assert re.fullmatch(rf"role=worker host={socket.gethostname()} pid=\d+ started=\d{{13}} "
+                            r"in_hand=\d+ writes=\d+ published=\d+ channels=3", beat), beat
+        assert 0 < fleet.db.pttl(key) <= 30000
+
+
 def test_counters_of_what_happened(fleet):
     page = fleet.first
     told = (("webhook", "committed", 3), ("mastodon", "committed", 1), ("forem", "unknown", 3))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """landfall-reconciler drain: what it says, what it does, and how it ends; and what the program takes."""
+import re
 import signal
+import socket
 import urllib.request
 
 import pytest
@@ -208,7 +210,8 @@ def test_it_shows_itself():
         scene.plant("forem", "it-1")
         with scene.running():
             beats = wait_for(lambda: scene.db.keys(scene.ledger.key("worker", "*")), 10, "the heartbeat")
-            assert scene.db.get(beats[0]).startswith("role=reconciler host=")
+            assert re.fullmatch(rf"role=reconciler host={socket.gethostname()} pid=\d+ started=\d{{13}} "
+                                r"resolved=\d+ walking=\d channels=1", scene.db.get(beats[0]))
             assert 0 < scene.db.pttl(beats[0]) <= 30000
             scene.wait_state(delivery, "published")
             metrics = wait_for(lambda: (text := read(port, "/metrics")) and "landfall_walks_total" in text and text, 10, "the metrics")
@@ -216,7 +219,24 @@ def test_it_shows_itself():
             assert f'landfall_outcomes_total{{channel="{FOREM}",outcome="published",source="read_back"}} 1' in metrics
             assert f'landfall_pages_total{{channel="{FOREM}"}} ' in metrics
             assert "landfall_redis_up 1" in metrics
+            assert f'landfall_deliveries{{channel="{FOREM}",state="' in metrics
+            assert f'landfall_breaker_open{{channel="{FOREM}"}} 0' in metrics
+            assert 'landfall_oldest_seconds{state="approved"} ' in metrics
+            assert 'landfall_oldest_seconds{state="uncertain"} ' in metrics
             assert read(port, "/live") and read(port, "/ready")
+
+
+def test_errors_of_redis_are_counted_by_their_word():
+    port = free_port()
+    with Scene(["forem"], config={"metrics": {"listen": f"127.0.0.1:{port}"}}) as scene:
+        delivery = scene.uncertain(FOREM, "it-1")
+        scene.plant("forem", "it-1")
+        scene.db.config_set("maxmemory", 1)
+        with scene.running() as process:
+            process.wait_output("reconciler.started")
+            wait_for(lambda: 'landfall_ledger_errors_total{word="OOM"}' in read(port, "/metrics"), 10, "a lease that was refused")
+            scene.db.config_set("maxmemory", 0)
+            scene.wait_state(delivery, "published")
 
 
 def read(port, path):

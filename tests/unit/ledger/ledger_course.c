@@ -8,6 +8,7 @@
 
 #include "ledger/agenda.h"
 #include "ledger/feed.h"
+#include "ledger/alive.h"
 #include "ledger/reads.h"
 #include "runtime/random.h"
 
@@ -304,7 +305,7 @@ static void one_channel(void)
     struct reads_overview all;
     CHECK(reads_overview(&ledger, link_, &all, LIMIT_MS, &err) && all.now_ms > 0 && all.journal_length == 0);
     CHECK(strcmp(all.epoch.environment, "test") == 0 && strcmp(all.epoch.run_id, link_run_id(link_)) == 0);
-    CHECK(heartbeat_write(&ledger, link_, "role=worker", LIMIT_MS, &err));
+    CHECK(alive_tell(&ledger, link_, "worker", 1, "in_hand=0", LIMIT_MS, &err));
 }
 
 /* Steps the feed until something comes or two seconds are over. */

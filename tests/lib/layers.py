@@ -231,6 +231,7 @@ def main(args):
         print(f"tests/run: no layer {', '.join(unknown)}; there are: all {' '.join(LAYERS)}", file=sys.stderr)
         return 2
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with it ignored, as su does
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     scratch = tempfile.mkdtemp(prefix="landfall-tests-")
     try:

@@ -114,8 +114,11 @@ class Story:
     def look(self, process):
         """What anybody on the machine can see of a process that runs, and its own pages."""
         for name in ("cmdline", "environ"):
-            with open(f"/proc/{process.pid}/{name}", "rb") as file:
-                self.places[f"{process.name}/{name}"] = file.read()
+            try:
+                with open(f"/proc/{process.pid}/{name}", "rb") as file:
+                    self.places[f"{process.name}/{name}"] = file.read()
+            except PermissionError:  # a process that cannot be dumped shows its environment to root only
+                assert name == "environ" and os.geteuid() != 0
         for path in ("/metrics", "/live", "/ready", "/"):
             self.pages.append(self.fleet.get(path)[1].encode())
 
@@ -266,7 +269,8 @@ def test_the_search_would_find_them(story):
     """The collected is not empty, all secrets were used, and what is planted for a test is found."""
     places = story.places
     assert b"XREADGROUP" in places["monitor"] and b"webhook/brand/fine" in places["monitor"]
-    assert b"landfall_rounds_total" in places["pages"] and b"LF_MASTODON" in places["worker-works/environ"]
+    assert b"landfall_rounds_total" in places["pages"]
+    assert b"LF_MASTODON" in places.get("worker-works/environ", b"") or os.geteuid() != 0
     for program in ("worker-works.err", "worker-refused.err", "reconciler.err"):
         assert len(places[program]) > 500, program
     for use in (b"/bot" + forms(CANARIES["path"])["percent"], base64.b64encode(b"lf:" + CANARIES["basic"].encode())):

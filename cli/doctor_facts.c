@@ -87,7 +87,9 @@ static void look_at_channels(const struct cli *cli, struct checks_local *out)
     for (size_t i = 0; i < out->channels; i++) {
         struct channel *channel = channel_set_at(cli->fleet.channels, i);
         struct errbuf err = {""};
-        if (!channel_compiles(channel, DESCRIPTOR_WRITE, &err) || !channel_compiles(channel, DESCRIPTOR_READ, &err))
+        bool compile = channel_compiles(channel, DESCRIPTOR_WRITE, &err);
+        if (compile && channel->policy.can_read) compile = channel_compiles(channel, DESCRIPTOR_READ, &err);
+        if (!compile)
             list_add(&out->uncompiled, "%s: %.200s", channel->name, err.text);
         if (channel->descriptor->unverified) list_add(&out->unverified, "%s", channel->name);
         if (names_partition(channel->name, (unsigned)cli->config->partitions) != (unsigned)cli->config->partition)

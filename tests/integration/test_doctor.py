@@ -11,6 +11,7 @@ import redis
 from lib.cli import BLOG, Cli
 from lib.procs import wait_for
 from lib.redis_server import RedisServer
+from lib.tree import ROOT
 
 D = "blog/brand/one"
 
@@ -415,6 +416,11 @@ def test_descriptors(cli):
     cli.write("descriptors/news.json", {**BLOG, "platform": "news", "text": ".item | nonsense("})
     finding = doctor(cli)[0]["descriptors"]
     assert finding["severity"] == "risk" and "news/brand" in finding["what"]
+    with open(os.path.join(ROOT, "platforms/descriptors/webhook.json"), encoding="utf-8") as file:
+        cli.write("descriptors/webhook.json", json.load(file))
+    cli.config(channels={"webhook/site": {"platform": "webhook", "settings": {"url": "https://site.example"},
+                                          "credential": {"env": "HOOK"}}})
+    assert severity(cli, "descriptors") == "ok", "a shipped platform that cannot be read back has no programs for it"
     cli.config(channels={})
     assert severity(cli, "descriptors") == "risk"
 

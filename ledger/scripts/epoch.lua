@@ -12,6 +12,22 @@ local function read_epoch()
     end
 end
 
+-- When this server was started; INFO counts whole seconds.
+local function server_started_at()
+    local info = redis.pcall('INFO', 'server')
+    local uptime_s = type(info) == 'string' and number_of(string.match(info, 'uptime_in_seconds:(%d+)'))
+    return uptime_s and now - (uptime_s + 1) * 1000 or 0
+end
+
+-- A queue that is older than the server, and no epoch: data that outlived a restart without saying whether somebody
+-- worked on it before. The time of that restart, or nil.
+local function restart_without_epoch()
+    local first = redis.pcall('XRANGE', global.queue, '-', '+', 'COUNT', 1)[1]
+    local oldest = type(first) == 'table' and number_of(string.match(first[1], '^%d+'))
+    local started_at = oldest and server_started_at()
+    return started_at and oldest < started_at and started_at or nil
+end
+
 -- Another run id than the fleet last saw: a restart, a failover or a restored backup, which may have lost what was
 -- answered before. A clock that went back makes every window look longer than it is.
 local function note_epoch(run_id, environment, longest_window)
@@ -26,6 +42,11 @@ local function note_epoch(run_id, environment, longest_window)
         put('rewound_at', now)
         put('doubt_until', now + 10000)
         put('no_absence_before', math.max(epoch.no_absence_before, now + longest_window))
+    end
+    local restarted_at = not epoch.run_id and restart_without_epoch()
+    if restarted_at then
+        put('rewound_at', restarted_at)
+        put('no_absence_before', math.max(epoch.no_absence_before, restarted_at + longest_window))
     end
     if now + 30000 < epoch.server_ms then
         put('leap_until', epoch.server_ms + longest_window)

@@ -6,7 +6,7 @@ from lib.fleet import TIMES, UNPACED, Fleet
 from lib.procs import wait_for
 from lib.together import Together
 
-together = Together(at_once=2)
+together = Together(at_once=3)
 # The lease and what the platform may do afterwards outlast the 10 s in which nobody claims after a rewind.
 LATE = {**TIMES, "late_commit_ms": 8000}
 COMMITS_AFTER_MS = 12_000
@@ -44,3 +44,23 @@ def test_where_only_reading_helps_an_absence_counts_when_what_was_forgotten_can_
 @together.test
 def test_a_key_that_is_kept_only_when_the_request_is_done_is_not_sent_again_before_that():
     published_once("mastodon", {**LATE, "key_window_ms": 600_000}, {"key_lock": False})
+
+
+@together.test
+def test_a_dump_that_is_older_than_the_first_claim():
+    """The first worker's claims are forgotten together with the epoch that would tell of the restart."""
+    with Fleet(["forem"], channel=UNPACED) as fleet:
+        delivery, = fleet.add_many("forem/brand", ["it-1"])
+        time.sleep(2.0)  # servers tell their age in whole seconds
+        fleet.db.save()
+        assert fleet.run_worker() == 0
+        fleet.redis.kill()
+        fleet.redis.start()
+        assert fleet.state(delivery) is None
+        worker = fleet.start_worker()
+        row = fleet.wait_state(delivery, "uncertain", "published")
+        assert row["reason"] == "ledger_rewound", row
+        fleet.start_reconciler()
+        assert fleet.wait_state(delivery, "published")["source"] == "read_back"
+        assert fleet.sim.delivery(delivery)["writes"] == 1
+        assert worker.stop() == 0

@@ -146,6 +146,17 @@ def test_the_first_run_id_rewinds_nothing(ledger):
     assert set(ledger.client.hgetall(ledger.key("epoch"))) == {"environment", "run_id", "server_ms"}
 
 
+def test_a_queue_that_is_older_than_the_server_and_no_epoch(ledger):
+    """The dump may be older than the first claim: then the epoch is forgotten together with the claims."""
+    entry = ledger.add(D, entry=f"{ledger.now() - HOUR}-1")
+    assert ledger.claim(D, entry=entry, window=0) == ["uncertain", "ledger_rewound"]
+    epoch = ledger.client.hgetall(ledger.key("epoch"))
+    started_at = ledger.now() - 1000 * ledger.client.info("server")["uptime_in_seconds"]
+    assert started_at - 2500 <= int(epoch["rewound_at"]) <= started_at
+    assert int(epoch["no_absence_before"]) == int(epoch["rewound_at"]) + 24 * HOUR
+    assert ledger.claim("blog/main/new", entry=ledger.add("blog/main/new"), window=0)[0] == "granted"
+
+
 def test_after_a_new_run_id_nobody_sends_until_the_workers_had_time_to_report(ledger):
     rewind(ledger, seconds_ago=0)
     answer = ledger.claim(D, entry=ledger.add(D))

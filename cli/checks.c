@@ -5,12 +5,17 @@
 #include <stdio.h>
 
 const struct check checks_table[] = {
-#define X(name_, needs_redis_) {#name_, needs_redis_, check_##name_},
+#define X(name_, need_) {#name_, need_, check_##name_},
     CHECKS(X)
 #undef X
 };
 
 const size_t checks_count = sizeof(checks_table) / sizeof(checks_table[0]);
+
+bool checks_may_look(const struct check *check, const struct checks_facts *facts)
+{
+    return check->need == NEED_LOCAL || (check->need == NEED_SERVER && facts->has_server) || facts->has_ledger;
+}
 
 const char *severity_name(enum severity severity)
 {

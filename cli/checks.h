@@ -37,6 +37,8 @@ struct checks_local {
     struct errbuf unverified;  /* channels whose descriptor was not seen to hold on a real server */
     struct errbuf uncompiled;  /* channels with a program that is refused, with why */
     struct errbuf elsewhere;   /* channels that live in other partitions */
+    struct errbuf spool_aside; /* files that nobody could read and that wait for a person */
+    size_t spool_left;         /* files whose owners are gone */
     struct errbuf spool_error; /* why the folder cannot be written; "" */
     size_t channels;           /* that are configured */
 };
@@ -44,8 +46,9 @@ struct checks_local {
 struct checks_facts {
     const struct config *config;
     struct checks_local local;
-    bool has_redis; /* what follows is known */
+    bool has_server; /* health is known */
     struct health health;
+    bool has_ledger; /* what follows is known */
     struct survey survey;
     struct reads_overview overview;
     const char *run_id; /* of the connection */
@@ -53,9 +56,12 @@ struct checks_facts {
     bool processes_complete;
 };
 
+/* What must be known for a check: nothing of Redis, what the server says, what stands in the ledger as well. */
+enum checks_need { NEED_LOCAL, NEED_SERVER, NEED_LEDGER };
+
 struct check {
     const char *name;
-    bool needs_redis;
+    enum checks_need need;
     void (*look)(const struct checks_facts *facts, struct finding *finding);
 };
 
@@ -63,39 +69,42 @@ struct check {
 extern const struct check checks_table[];
 extern const size_t checks_count;
 
+/* What the check needs is known. */
+bool checks_may_look(const struct check *check, const struct checks_facts *facts);
+
 const char *severity_name(enum severity severity);
 
 /* For the table: in checks_server.c, checks_ledger.c, checks_local.c. */
 #define CHECKS(X)                                                                                                      \
-    X(version, true)                                                                                                   \
-    X(role, true)                                                                                                      \
-    X(eviction, true)                                                                                                  \
-    X(memory, true)                                                                                                    \
-    X(persistence, true)                                                                                               \
-    X(replication, true)                                                                                               \
-    X(rights, true)                                                                                                    \
-    X(clock, true)                                                                                                     \
-    X(encoding, true)                                                                                                  \
-    X(environment, true)                                                                                               \
-    X(epoch, true)                                                                                                     \
-    X(group, true)                                                                                                     \
-    X(leases, true)                                                                                                    \
-    X(claims, true)                                                                                                    \
-    X(places, true)                                                                                                    \
-    X(rows, true)                                                                                                      \
-    X(agenda, true)                                                                                                    \
-    X(channels, true)                                                                                                  \
-    X(counts, true)                                                                                                    \
-    X(keys, true)                                                                                                      \
-    X(processes, true)                                                                                                 \
-    X(queue, true)                                                                                                     \
-    X(partitions, false)                                                                                               \
-    X(proxies, false)                                                                                                  \
-    X(descriptors, false)                                                                                              \
-    X(credentials, false)                                                                                              \
-    X(spool, false)
+    X(version, NEED_SERVER)                                                                                            \
+    X(role, NEED_SERVER)                                                                                               \
+    X(eviction, NEED_SERVER)                                                                                           \
+    X(memory, NEED_SERVER)                                                                                             \
+    X(persistence, NEED_SERVER)                                                                                        \
+    X(replication, NEED_SERVER)                                                                                        \
+    X(rights, NEED_SERVER)                                                                                             \
+    X(clock, NEED_SERVER)                                                                                              \
+    X(encoding, NEED_SERVER)                                                                                           \
+    X(environment, NEED_LEDGER)                                                                                        \
+    X(epoch, NEED_LEDGER)                                                                                              \
+    X(group, NEED_SERVER)                                                                                              \
+    X(leases, NEED_LEDGER)                                                                                             \
+    X(claims, NEED_LEDGER)                                                                                             \
+    X(places, NEED_LEDGER)                                                                                             \
+    X(rows, NEED_LEDGER)                                                                                               \
+    X(agenda, NEED_LEDGER)                                                                                             \
+    X(channels, NEED_LEDGER)                                                                                           \
+    X(counts, NEED_LEDGER)                                                                                             \
+    X(keys, NEED_LEDGER)                                                                                               \
+    X(processes, NEED_LEDGER)                                                                                          \
+    X(queue, NEED_LEDGER)                                                                                              \
+    X(partitions, NEED_LOCAL)                                                                                          \
+    X(proxies, NEED_LOCAL)                                                                                             \
+    X(descriptors, NEED_LOCAL)                                                                                         \
+    X(credentials, NEED_LOCAL)                                                                                         \
+    X(spool, NEED_LOCAL)
 
-#define X(name, needs_redis) void check_##name(const struct checks_facts *facts, struct finding *finding);
+#define X(name, need) void check_##name(const struct checks_facts *facts, struct finding *finding);
 CHECKS(X)
 #undef X
 

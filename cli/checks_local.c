@@ -7,7 +7,7 @@
 void check_partitions(const struct checks_facts *facts, struct finding *finding)
 {
     const struct config *config = facts->config;
-    if (facts->has_redis && facts->survey.highest_partition >= config->partitions)
+    if (facts->has_ledger && facts->survey.highest_partition >= config->partitions)
         finding_set(finding, SEVERITY_UNSAFE,
                     "Channels have moved to other partitions: their ledger is not seen there, and items that are "
                     "submitted again are posted again.",
@@ -83,6 +83,15 @@ void check_spool(const struct checks_facts *facts, struct finding *finding)
         finding_set(finding, SEVERITY_RISK, "Outcomes that Redis does not take cannot be kept: they become uncertain.",
                     "Make the folder, for the user that the worker runs as.", "worker.spool_dir: %s",
                     facts->local.spool_error.text);
+    else if (facts->local.spool_aside.text[0])
+        finding_set(finding, SEVERITY_RISK,
+                    "Outcomes in them are known to nobody: their deliveries are uncertain, and read back or held.",
+                    "landfall spool says which line cannot be read; correct and rename the file, or settle by hand.",
+                    "files in worker.spool_dir that could not be read: %.300s", facts->local.spool_aside.text);
+    else if (facts->local.spool_left > 0)
+        finding_set(finding, SEVERITY_NOTE, "Their deliveries are uncertain although the outcome is written down.",
+                    "Nothing if a worker with this folder runs: it settles them; else landfall spool --replay.",
+                    "%zu files in worker.spool_dir were left by processes that are gone", facts->local.spool_left);
     else
         finding_set(finding, SEVERITY_OK, "", "", "worker.spool_dir is %.300s", facts->config->worker_spool_dir);
 }

@@ -11,6 +11,7 @@
 
 #include "cli/notes.h"
 #include "ledger/setup.h"
+#include "ledger/spool_file.h"
 #include "runtime/file.h"
 
 /* How long a person waits for the look through the ledger at most. */
@@ -97,15 +98,31 @@ static void look_at_channels(const struct cli *cli, struct checks_local *out)
     }
 }
 
+/* A file whose lock is free was left. */
+static void look_at_spool_file(const char *folder, const char *name, struct checks_local *out)
+{
+    struct spool_file *file = NULL;
+    struct errbuf err;
+    if (spool_name_is_aside(name)) list_add(&out->spool_aside, "%s", name);
+    if (spool_name_is_aside(name) || spool_file_take(folder, name, &file, &err) != SPOOL_FILE_TAKEN) return;
+    spool_file_leave(&file);
+    out->spool_left++;
+}
+
 static void look_at_spool(const struct config *config, struct checks_local *out)
 {
     struct stat info;
+    struct spool_names names;
     const char *folder = config->worker_spool_dir;
     if (!folder[0]) return;
     if (stat(folder, &info) != 0 || access(folder, R_OK | W_OK | X_OK) != 0)
         errbuf_set(&out->spool_error, "%.200s: %s", folder, strerror(errno));
     else if (!S_ISDIR(info.st_mode))
         errbuf_set(&out->spool_error, "%.200s is no folder", folder);
+    if (out->spool_error.text[0] || !spool_names(folder, &names, &out->spool_error)) return;
+    for (size_t i = 0; i < names.count; i++)
+        look_at_spool_file(folder, names.name[i], out);
+    spool_names_fini(&names);
 }
 
 void doctor_facts_local(struct cli *cli, struct checks_local *out)
@@ -156,11 +173,11 @@ bool doctor_facts_redis(struct cli *cli, bool watch, struct checks_facts *out)
                                          .keys_max = SURVEY_KEYS_MAX,
                                          .limit_ms = limit_ms,
                                          .watch = watch};
+    out->has_server = health_read(&cli->ledger, cli->link, &out->health, limit_ms, &cli->err);
     /* The survey last: the repair of counts follows it on the same connection. */
-    out->has_redis = reads_overview(&cli->ledger, cli->link, &out->overview, limit_ms, &cli->err) &&
-                     health_read(&cli->ledger, cli->link, &out->health, limit_ms, &cli->err) &&
-                     read_processes(cli, out) &&
-                     survey_read(&cli->ledger, cli->link, &bounds, out->overview.now_ms, &out->survey, &cli->err);
+    out->has_ledger = out->has_server && reads_overview(&cli->ledger, cli->link, &out->overview, limit_ms, &cli->err) &&
+                      read_processes(cli, out) &&
+                      survey_read(&cli->ledger, cli->link, &bounds, out->overview.now_ms, &out->survey, &cli->err);
     out->run_id = link_run_id(cli->link);
-    return out->has_redis;
+    return out->has_ledger;
 }

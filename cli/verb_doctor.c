@@ -27,7 +27,7 @@ static void look(struct doctor *d)
 {
     d->findings = xcalloc(checks_count, sizeof(*d->findings));
     for (size_t i = 0; i < checks_count; i++)
-        if (d->facts.has_redis || !checks_table[i].needs_redis) checks_table[i].look(&d->facts, &d->findings[i]);
+        if (checks_may_look(&checks_table[i], &d->facts)) checks_table[i].look(&d->facts, &d->findings[i]);
 }
 
 static bool was_made(const struct finding *finding)
@@ -44,7 +44,7 @@ static enum cli_exit code_of(const struct doctor *d)
     enum severity worst = SEVERITY_OK;
     for (size_t i = 0; i < checks_count; i++)
         if (d->findings[i].severity > worst) worst = d->findings[i].severity;
-    return d->facts.has_redis ? codes[worst] : EXIT_AWAY;
+    return d->facts.has_ledger ? codes[worst] : EXIT_AWAY;
 }
 
 /* ---- repair */
@@ -52,7 +52,7 @@ static enum cli_exit code_of(const struct doctor *d)
 /* Another environment's ledger is not ours to touch. */
 static bool may_repair(struct doctor *d)
 {
-    if (!d->facts.has_redis) return errbuf_set(&d->not_repaired, "Redis is out of reach");
+    if (!d->facts.has_ledger) return errbuf_set(&d->not_repaired, "the ledger could not be read");
     return setup_environment(&d->cli->ledger, d->facts.overview.epoch.environment, &d->not_repaired);
 }
 
@@ -131,7 +131,7 @@ static json_t *document(const struct doctor *d, enum cli_exit code)
     out_set(looked, "agenda", json_integer(s->agenda));
     out_set(looked, "complete", json_boolean(s->complete && s->agenda_complete));
     out_set(all, "configuration", config_json(d->cli->config, &d->cli->fleet));
-    out_set(all, "redis", d->facts.has_redis ? json_null() : out_string(d->cli->err.text));
+    out_set(all, "redis", d->facts.has_ledger ? json_null() : out_string(d->cli->err.text));
     out_set(all, "findings", findings);
     out_set(all, "looked_at", looked);
     out_set(all, "repaired", repaired_json(d));
@@ -143,7 +143,7 @@ static void print(const struct doctor *d)
 {
     config_print(d->cli->config, stdout);
     out_line(stdout, "%s", "");
-    if (!d->facts.has_redis) out_line(stdout, "redis: out of reach: %s", d->cli->err.text);
+    if (!d->facts.has_ledger) out_line(stdout, "nothing is concluded about the ledger: %s", d->cli->err.text);
     for (size_t i = 0; i < checks_count; i++) {
         const struct finding *finding = &d->findings[i];
         if (!was_made(finding)) continue;
@@ -151,7 +151,7 @@ static void print(const struct doctor *d)
         if (finding->cost[0]) out_line(stdout, "         what it can cost: %s", finding->cost);
         if (finding->todo[0]) out_line(stdout, "         what to do: %s", finding->todo);
     }
-    if (d->facts.has_redis)
+    if (d->facts.has_ledger)
         out_line(stdout, "looked at %" PRId64 " keys, %" PRId64 " rows and %" PRId64 " members of the agenda%s",
                  d->facts.survey.keys, d->facts.survey.rows, d->facts.survey.agenda,
                  d->facts.survey.complete && d->facts.survey.agenda_complete ? "" : ", which are not all");

@@ -156,16 +156,17 @@
       "unreadable, first_unreadable_line, why}], deliveries: [{delivery, attempt, event, result, state, reason, why, " \
       "file}]")                                                                                                        \
     X(DOCTOR, "doctor", "", 0, 0, "Say what is in force, what is wrong with it, and what to do",                       \
-      "Prints the configuration in force, then a finding for each check: what is so, what it can cost, what to do. "   \
-      "Looks at the server (version, eviction, persistence, replication, rights, clock), at the ledger (leases, "      \
-      "places, agenda, counts, foreign keys; up to 200,000 keys, and says how many), at processes, and at this "       \
-      "machine's credentials, descriptors and proxy settings. Where a service forbids CONFIG or ACL, says so. Ends "   \
-      "with 4 if something is unsafe, with 3 if something is a risk. Writes nothing; --repair puts right what can be " \
-      "put right safely while others work: a missing group, deliveries and channels that stand on no list, agenda "    \
-      "members that nothing is to be done with, counts. It never touches a state, a lease or a doubt.",                \
+      "Prints the configuration in force, then a finding for each check: what is so, what it can cost, what to "       \
+      "do. Looks at the server (version, eviction, persistence, replication, rights, clock), at the ledger "           \
+      "(leases, places, agenda, counts, foreign keys; up to 200,000 keys, and says how many), at processes, and "      \
+      "at this machine's credentials, descriptors and proxy settings. Where a service forbids CONFIG or ACL, "         \
+      "says so. Ends with 4 if something is unsafe, with 3 if something is a risk, with 2 if the ledger could "        \
+      "not be read. Writes nothing; --repair puts right what can be put right safely while others work: a "            \
+      "missing group, deliveries and channels that stand on no list, agenda members that nothing is to be done "       \
+      "with, counts. It never touches a state, a lease or a doubt.",                                                   \
       "landfall doctor",                                                                                               \
-      "{configuration: as config, redis (why it is out of reach), findings: [{check, severity, what, cost, todo}], "   \
-      "looked_at: {keys, rows, agenda, complete}, repaired: {group, placed, removed, channels, counts, "               \
+      "{configuration: as config, redis (why it is out of reach), findings: [{check, severity, what, cost, "           \
+      "todo}], looked_at: {keys, rows, agenda, complete}, repaired: {group, placed, removed, channels, counts, "       \
       "counts_left_alone, changed_meanwhile, refused} (with --repair), exit}")                                         \
     X(CONFIG, "config", "", 0, 0, "Print the configuration in force and where each setting came from",                 \
       "Never prints a password or a credential.", "landfall config",                                                   \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Each finding of landfall doctor, made true and made false; what --repair does, and what it leaves alone."""
 import binascii
+import fcntl
 import json
 import os
 import socket
@@ -153,6 +154,8 @@ def test_rights(cli):
         cli.config(redis={"url": cli.redis.url.replace("//", f"//{name}@")})
         return doctor(cli, env={"LANDFALL_REDIS_PASSWORD": "any"})[0]
     assert user("all", "~lf:*", "+@all")["rights"]["severity"] == "ok"
+    advised = user("advised", "~lf:*", "+@all", "-@dangerous", "+info", "+role", "+acl|dryrun")
+    assert advised["rights"]["severity"] == "ok" and "not known" in advised["encoding"]["what"]
     found = user("less", "~lf:*", "+@all", "-zadd", "-xgroup")
     assert found["rights"]["severity"] == "unsafe" and "XGROUP" in found["rights"]["what"] and "ZADD" in found["rights"]["what"]
     found = user("keys", "~other:*", "%R~lf:*", "+@all")
@@ -163,6 +166,16 @@ def test_rights(cli):
     assert found["persistence"]["severity"] == "note" and "not known" in found["persistence"]["what"]
     assert found["encoding"]["severity"] == "ok" and "not known" in found["encoding"]["what"]
     assert found["places"]["severity"] == "ok"
+
+
+def test_a_missing_right_that_stops_the_look_itself_is_said(cli):
+    cli.client.execute_command("ACL", "SETUSER", "blind", "on", "nopass", "~lf:*", "+@all", "-zscore")
+    place(cli, D, state="published")
+    cli.config(redis={"url": cli.redis.url.replace("//", "//blind@")})
+    document = cli.json("doctor", code=2, env={"LANDFALL_REDIS_PASSWORD": "any"})
+    found = {finding["check"]: finding for finding in document["findings"]}
+    assert found["rights"]["severity"] == "unsafe" and "ZSCORE" in found["rights"]["what"]
+    assert "NOPERM" in document["redis"] and "places" not in found and "credentials" in found
 
 
 def test_encoding(cli):
@@ -432,3 +445,11 @@ def test_spool(cli):
     assert severity(cli, "spool") == "risk"
     os.mkdir(folder)
     assert severity(cli, "spool") == "ok"
+    path = os.path.join(folder, "w-1.spool")
+    with open(path, "wb") as file:
+        assert severity(cli, "spool") == "note"
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert severity(cli, "spool") == "ok", "its owner lives"
+    os.rename(path, path + ".unreadable")
+    finding = doctor(cli)[0]["spool"]
+    assert finding["severity"] == "risk" and "w-1.spool.unreadable" in finding["what"]

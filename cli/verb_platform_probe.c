@@ -247,8 +247,9 @@ static void print(const json_t *all)
     out_line(stdout, "%s: nothing was written", json_string_value(json_object_get(all, "channel")));
     if (!json_is_true(json_object_get(all, "readable")))
         out_line(stdout, "  the platform cannot be read; nothing was asked");
-    out_line(stdout, "  credential: %s%s", json_string_value(json_object_get(all, "credential")),
-             json_is_true(json_object_get(all, "login")) ? ", by a login" : "");
+    const char *credential = json_string_value(json_object_get(all, "credential"));
+    const bool by_login = json_is_true(json_object_get(all, "login")) && strcmp(credential, "not tried") != 0;
+    out_line(stdout, "  credential: %s%s", credential, by_login ? ", by a login" : "");
     if (json_is_object(json_object_get(all, "listing"))) print_listing(json_object_get(all, "listing"));
     for (size_t i = 0; i < json_array_size(lookups); i++) {
         const json_t *one = json_array_get(lookups, i);

@@ -90,8 +90,7 @@ static void look_at_channels(const struct cli *cli, struct checks_local *out)
         struct errbuf err = {""};
         bool compile = channel_compiles(channel, DESCRIPTOR_WRITE, &err);
         if (compile && channel->policy.can_read) compile = channel_compiles(channel, DESCRIPTOR_READ, &err);
-        if (!compile)
-            list_add(&out->uncompiled, "%s: %.200s", channel->name, err.text);
+        if (!compile) list_add(&out->uncompiled, "%s: %.200s", channel->name, err.text);
         if (channel->descriptor->unverified) list_add(&out->unverified, "%s", channel->name);
         if (names_partition(channel->name, (unsigned)cli->config->partitions) != (unsigned)cli->config->partition)
             list_add(&out->elsewhere, "%s", channel->name);

@@ -12,7 +12,7 @@ import redis
 from lib.cli import BLOG, Cli
 from lib.procs import wait_for
 from lib.redis_server import RedisServer
-from lib.tree import ROOT
+from lib.tree import TOP
 
 D = "blog/brand/one"
 
@@ -429,7 +429,7 @@ def test_descriptors(cli):
     cli.write("descriptors/news.json", {**BLOG, "platform": "news", "text": ".item | nonsense("})
     finding = doctor(cli)[0]["descriptors"]
     assert finding["severity"] == "risk" and "news/brand" in finding["what"]
-    with open(os.path.join(ROOT, "platforms/descriptors/webhook.json"), encoding="utf-8") as file:
+    with open(os.path.join(TOP, "platforms/descriptors/webhook.json"), encoding="utf-8") as file:
         cli.write("descriptors/webhook.json", json.load(file))
     cli.config(channels={"webhook/site": {"platform": "webhook", "settings": {"url": "https://site.example"},
                                           "credential": {"env": "HOOK"}}})

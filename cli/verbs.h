@@ -141,7 +141,10 @@
       "landfall key item.json --channel blog/brand", "{delivery, key, format, generation, content_hash}")              \
     X(DRAIN, "drain", "[ARGUMENT...]", 0, 64, "Settle what is uncertain, then end",                                    \
       "Starts landfall-reconciler drain with the same arguments, which reads the platforms back until nothing is "     \
-      "left that it can settle. Its exit code is this command's.",                                                     \
+      "left that it can settle. Its exit code is this command's. --dry-run says what would become of each delivery "   \
+      "and why, and changes nothing; --channel CHANNEL, --since TIME|DURATION, --older-than DURATION and --limit N "   \
+      "choose deliveries; --wait goes on until nothing is uncertain, --timeout SECONDS ends it before; --json prints " \
+      "one object a line. It never publishes, and never takes an absence for proven before the last attempt is over.", \
       "landfall drain --help", "what landfall-reconciler drain prints")                                                \
     X(SPOOL, "spool", "", 0, 0, "Show outcomes that Redis has not taken yet, or settle them",                          \
       "Workers write down in worker.spool_dir what Redis could not be told. Lists its files: whether the owner "       \

@@ -8,17 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "keys/when.h"
 #include "runtime/errbuf.h"
 
 #define WHEN_TEXT_BYTES 96
 
-/* A moment, or a span that the verb counts from now. */
-struct when {
-    bool span;
-    int64_t ms; /* Unix time, or the length of the span */
-};
-
-/* RFC 3339 ("2026-09-01T09:00:00+02:00"), or a span of whole numbers and units: "90s", "15m", "2h30m", "7d". */
+/* when_read(), and err says what can be written. */
 MUSTCHECK bool when_parse(const char *text, struct when *out, struct errbuf *err);
 
 /* "in 5 min (2026-09-01T07:00:00.000Z)" or "3 h ago (...)"; "now" within a second; "-" for 0. Returns out. */

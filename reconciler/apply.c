@@ -132,6 +132,18 @@ static bool decide(struct reconciler *r, struct walk *w, struct apply_item *item
     return true;
 }
 
+void apply_dry_run(struct reconciler *r, struct walk *w)
+{
+    const struct resolve_moment moment = moment_of(r, w);
+    for (; w->decided < w->subject_count; w->decided++) {
+        const struct subject *s = &w->subjects[w->decided];
+        const struct evidence evidence = subject_evidence(s, w->searched_from_ms);
+        const struct delivery_decision decision =
+            resolve_decide(&s->row, &evidence, &w->lane->channel->policy, &moment);
+        decided(r, w, s, &decision);
+    }
+}
+
 /* Makes room. The round knows where its requests stand, so nothing moves while one of them is in there. */
 static void drop_done(struct walk *w)
 {

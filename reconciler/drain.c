@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "platforms/channel.h"
-#include "reconciler/drain_list.h"
+#include "reconciler/drain_say.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
@@ -16,6 +16,7 @@ struct drain {
     struct process *process;
     const struct drain_options *options;
     struct drain_list list;
+    struct drain_voice voice;
     int64_t started_boot_ms, redis_boot_ms;
     bool out_of_reach; /* Redis, or a platform whose deliveries stay uncertain because of it */
     bool timed_out;
@@ -41,8 +42,7 @@ static bool check_channels(struct reconciler *r, const struct drain_options *opt
 
 /* ---- what there is ---- */
 
-static bool list_channel(struct drain *d, const struct reads_channel *channel, const struct reads_overview *overview,
-                         struct errbuf *err)
+static bool list_channel(struct drain *d, const struct reads_channel *channel, struct errbuf *err)
 {
     struct reconciler *r = &d->process->reconciler;
     struct lane *lane = lane_of(r, channel->channel);
@@ -50,8 +50,17 @@ static bool list_channel(struct drain *d, const struct reads_channel *channel, c
         drain_list_stranger(&d->list, channel->channel, channel->uncertain);
         return true;
     }
-    lane->wanted = true;
-    return drain_list_read(&d->list, r, lane->channel, overview, err);
+    lane->wanted = !drain_list_is_filtered(&d->list);
+    return drain_list_read(&d->list, r, channel->channel, err);
+}
+
+static struct drain_filter make_filter(const struct drain_options *o, int64_t now_ms)
+{
+    return (struct drain_filter){
+        .since_ms = o->since.span ? now_ms - o->since.ms : o->since.ms,
+        .until_ms = o->older_than_ms > 0 ? now_ms - o->older_than_ms : 0,
+        .limit = o->limit,
+    };
 }
 
 static bool list_all(struct drain *d, struct errbuf *err)
@@ -60,22 +69,35 @@ static bool list_all(struct drain *d, struct errbuf *err)
     struct reads_channel *channels = NULL;
     struct reads_overview overview;
     size_t count = 0;
-    bool ok = link_open(r->link, err) && reconciler_read_time(r, &overview, err) &&
-              reads_channels(&r->ledger, r->link, NULL, &channels, &count, r->config->redis_round_limit_ms, err);
+    bool ok = link_open(r->link, err) && reconciler_read_time(r, &overview, err);
+    if (ok) d->list.filter = make_filter(d->options, overview.now_ms);
+    ok = ok && reads_channels(&r->ledger, r->link, NULL, &channels, &count, r->config->redis_round_limit_ms, err);
     for (size_t i = 0; ok && i < count; i++)
         if (channels[i].uncertain > 0 && is_selected(d->options, channels[i].channel))
-            ok = list_channel(d, &channels[i], &overview, err);
+            ok = list_channel(d, &channels[i], err);
     reads_channels_free(&channels, count);
+    ok = ok && drain_list_complete(&d->list, r, overview.epoch.no_absence_before_ms, err);
+    for (size_t i = 0; ok && i < d->list.count; i++)
+        lane_of(r, d->list.items[i].channel)->wanted = true;
     return ok;
 }
 
 /* ---- what happens ---- */
 
+static bool picks(void *context, const char *delivery)
+{
+    const struct drain *d = context;
+    return drain_list_picks(&d->list, delivery);
+}
+
 static void on_resolved(void *context, const struct resolved *resolved)
 {
     struct drain *d = context;
-    if (resolved->state == DS_UNCERTAIN && d->options->wait) return; /* it is looked at again */
-    drain_list_tell(&d->list, resolved, reconciler_now_ms(&d->process->reconciler));
+    char why[DRAIN_WHY_BYTES];
+    const char *words = drain_why(resolved, why);
+    const bool again = resolved->state == DS_UNCERTAIN && d->options->wait;
+    drain_list_note(&d->list, resolved, words, !again);
+    if (!again) drain_say_delivery(&d->voice, resolved, words, reconciler_now_ms(&d->process->reconciler));
 }
 
 static void on_walk(void *context, const struct walk *walk, int64_t next_look_ms)
@@ -86,10 +108,9 @@ static void on_walk(void *context, const struct walk *walk, int64_t next_look_ms
     const int64_t wait_ms = next_look_ms - reconciler_now_ms(r);
     struct lane *lane = walk->lane;
     drain_list_reach(&d->list, lane->channel->name, walk->out_of_reach);
-    lane->wanted = !r->stopping && (walk->more || (d->options->wait && next_look_ms > 0));
+    lane->wanted = !r->stopping && (walk->more || (d->options->wait && walk->left > 0));
     lane->wanted_boot_ms = walk->more || wait_ms < 0 ? now : now + wait_ms;
-    if (lane->wanted && !walk->more)
-        drain_list_waits(&d->list, lane->channel->name, walk->left, wait_ms, walk->result, walk->why);
+    if (lane->wanted && !walk->more) drain_say_waits(&d->voice, walk, wait_ms);
 }
 
 static bool is_done(struct drain *d)
@@ -102,11 +123,24 @@ static bool is_done(struct drain *d)
         const bool busy = lane->wanted && !lane->walking && lane->ask_boot_ms > now;
         if (busy && !d->options->wait && now - d->started_boot_ms > DRAIN_BUSY_MS) {
             lane->wanted = false;
-            drain_list_busy(&d->list, lane->channel->name);
+            drain_say_busy(&d->voice, lane->channel->name);
         }
         wanted = wanted || lane->wanted || lane->walking;
     }
     return !wanted;
+}
+
+static void say_progress(struct drain *d)
+{
+    const struct reconciler *r = &d->process->reconciler;
+    struct drain_progress progress = {.done = d->list.told, .total = d->list.count};
+    for (size_t i = 0; i < RECONCILER_WALKS_MAX && progress.channel == NULL; i++) {
+        const struct walk *w = &r->walks[i];
+        if (w->phase == WALK_FREE || w->search == NULL) continue;
+        progress.channel = w->lane->channel->name;
+        progress.pages = search_result(w->search)->pages;
+    }
+    drain_say_progress(&d->voice, &progress, clock_boottime_ms());
 }
 
 static void work(struct drain *d)
@@ -122,7 +156,9 @@ static void work(struct drain *d)
         }
         d->timed_out = d->options->timeout_ms > 0 && now - d->started_boot_ms >= d->options->timeout_ms;
         if (d->timed_out || is_done(d)) reconciler_stop(r, 0);
-        if (!process_over(p)) process_turn(p);
+        if (process_over(p)) break;
+        process_turn(p);
+        say_progress(d);
     }
 }
 
@@ -138,6 +174,12 @@ static int exit_code(const struct drain *d)
     return list->after[DS_UNCERTAIN] + list->after[DS_HELD] + list->strangers > 0 ? 3 : 0;
 }
 
+static void say_other(void *context, const struct drain_item *item)
+{
+    struct drain *d = context;
+    drain_say_other(&d->voice, item);
+}
+
 int drain_run(struct process *p, const struct drain_options *options)
 {
     struct errbuf err = {{0}};
@@ -146,7 +188,9 @@ int drain_run(struct process *p, const struct drain_options *options)
     int code = 1;
     /* It says itself what happens; the log is for what goes wrong, unless somebody looks for more. */
     if (p->config->log_level == LOG_LEVEL_INFO) log_configure(LOG_LEVEL_WARN, (enum log_format)p->config->log_format);
-    drain_list_init(&d.list, options->json);
+    drain_list_init(&d.list, &(struct drain_filter){0});
+    d.voice = (struct drain_voice){.json = options->json, .dry_run = options->dry_run};
+    drain_bar_init(&d.voice.bar, d.started_boot_ms);
     d.redis_boot_ms = d.started_boot_ms;
     if (!check_channels(r, options)) goto out;
     if (!list_all(&d, &err)) {
@@ -154,15 +198,17 @@ int drain_run(struct process *p, const struct drain_options *options)
         code = r->exit_code != 0 ? r->exit_code : 2;
         goto out;
     }
-    drain_list_plan(&d.list, reconciler_now_ms(r));
+    drain_say_plan(&d.voice, &d.list, reconciler_now_ms(r));
     r->draining = true;
+    r->dry_run = options->dry_run;
+    r->picks = picks;
     r->tell_resolved = on_resolved;
     r->tell_walk = on_walk;
     r->tell_context = &d;
     work(&d);
-    if (!link_is_open(r->link) || !drain_list_finish(&d.list, r, &err)) d.out_of_reach = true;
+    if (!link_is_open(r->link) || !drain_list_finish(&d.list, r, say_other, &d, &err)) d.out_of_reach = true;
     code = exit_code(&d);
-    drain_list_summary(&d.list, d.timed_out, code);
+    drain_say_summary(&d.voice, &d.list, d.timed_out, clock_boottime_ms() - d.started_boot_ms, code);
 out:
     drain_list_fini(&d.list);
     return code;

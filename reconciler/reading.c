@@ -49,7 +49,7 @@ void reading_give_up(struct walk *w, enum search_end end, const char *result, co
 static void credential_refused(struct walk *w, int status)
 {
     reading_give_up(w, SEARCH_CREDENTIAL, search_end_name(SEARCH_CREDENTIAL), search_end_meaning(SEARCH_CREDENTIAL));
-    if (w->channel_paused || w->lane->refusal_told) return;
+    if (w->channel_paused || w->lane->refusal_told || w->reads_only) return;
     w->lane->refusal_told = true;
     log_event(LOG_LEVEL_ERROR, "channel.paused", LOG_S("channel", w->lane->channel->name),
               LOG_S("why", "the credential was refused while the account was read"), LOG_I("status", status));
@@ -80,7 +80,7 @@ static void finish(struct reconciler *r, struct walk *w)
 /* What the platform says to one request holds for the whole fleet. */
 static void block_channel(struct walk *w, int64_t until_ms)
 {
-    if (w->note_due) return;
+    if (w->note_due || w->reads_only) return;
     memset(&w->note, 0, sizeof w->note);
     w->note.base.channel = w->lane->channel->name;
     w->note.op = CHANNEL_BLOCK;

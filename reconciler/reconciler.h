@@ -92,7 +92,8 @@ struct walk {
 
     struct reads_name *names; /* of the uncertain deliveries, as they stood when the walk began */
     size_t name_count, loaded;
-    bool more; /* there are more than one walk takes */
+    bool more;          /* there are more than one walk takes */
+    size_t passed_over; /* of the uncertain deliveries that were read: not asked for */
     struct subject *subjects;
     size_t subject_count;
     struct mark_index *table;
@@ -119,6 +120,7 @@ struct walk {
     size_t settled;     /* that do not */
     bool changed;       /* some row was changed */
     bool out_of_reach;  /* the platform could not be read */
+    bool reads_only;    /* of a dry run */
     const char *result; /* how the reading ended: a literal, for logs and metrics */
     char why[256];      /* for people; "" */
 };
@@ -146,6 +148,7 @@ struct reconciler {
     struct gauges gauges;
     char (*strangers)[IDENTITY_CHANNEL_BYTES]; /* channels that are not configured here and were said to be */
     size_t stranger_count;
+    bool dry_run;  /* takes no lease and tells the ledger nothing: reads, decides, says */
     bool draining; /* lanes that are wanted are walked, whatever the agenda says */
     bool stopping;
     int exit_code;          /* of a stop that a person must look at; 0: none */
@@ -156,6 +159,8 @@ struct reconciler {
     struct channel_request leap;
     bool leap_due, leap_in_round;
     int64_t resolved_count;
+    /* Which deliveries walks take; NULL: all. The others stay as they are. */
+    bool (*picks)(void *context, const char *delivery);
     /* Told of every delivery that a walk is done with, and of the end of every walk; NULL: nobody. */
     void (*tell_resolved)(void *context, const struct resolved *resolved);
     void (*tell_walk)(void *context, const struct walk *walk, int64_t next_look_ms);
@@ -203,6 +208,8 @@ void apply_begin(struct reconciler *r, struct walk *w);
 /* Decides about the next deliveries, if none are under way. True if there is something for the ledger. */
 bool apply_fill(struct reconciler *r, struct walk *w);
 void apply_answered(struct reconciler *r, struct walk *w);
+/* Decides about all deliveries and tells what would become of them. */
+void apply_dry_run(struct reconciler *r, struct walk *w);
 
 /* ---- turn.c ---- */
 /* Everything that waits for the ledger, in one round trip. */

@@ -25,7 +25,7 @@ static void leapt(struct reconciler *r, int64_t server_ms, int64_t leap_ms)
     log_event(LOG_LEVEL_ERROR, "ledger.leap", LOG_I("leap_ms", leap_ms),
               LOG_S("why", "the server's clock leapt: no absence counts until what was sent before is over"));
     r->leap_until_ms = server_ms + r->ledger.longest_window_ms;
-    if (r->lane_count == 0 || r->leap_in_round) return;
+    if (r->lane_count == 0 || r->leap_in_round || r->dry_run) return;
     memset(&r->leap, 0, sizeof r->leap);
     r->leap.base.channel = r->lanes[0].channel->name;
     r->leap.op = CHANNEL_LEAP;

@@ -48,6 +48,13 @@ static void ask_for_lease(struct reconciler *r, struct walk *w)
     w->lease.ttl_ms = WALK_TTL_MS;
 }
 
+static void read_without_lease(struct walk *w)
+{
+    w->reads_only = true;
+    w->phase = WALK_LOAD;
+    w->lease_end_boot_ms = w->prolong_boot_ms = INT64_MAX;
+}
+
 bool walk_begin(struct reconciler *r, struct lane *lane)
 {
     for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++) {
@@ -60,7 +67,10 @@ bool walk_begin(struct reconciler *r, struct lane *lane)
         w->started_boot_ms = clock_boottime_ms();
         w->lease_end_boot_ms = w->started_boot_ms + WALK_TTL_MS;
         lane->walking = true;
-        ask_for_lease(r, w);
+        if (r->dry_run)
+            read_without_lease(w);
+        else
+            ask_for_lease(r, w);
         return true;
     }
     return false;
@@ -120,17 +130,19 @@ static void end_unfinished(struct reconciler *r, struct walk *w)
 static void ended(struct reconciler *r, struct walk *w)
 {
     const struct search_result *pages = w->search != NULL ? search_result(w->search) : NULL;
-    w->lane->next_offset = w->more ? w->lane->next_offset + w->left : 0;
+    const size_t stay = w->passed_over + (w->reads_only ? w->name_count : w->left);
+    w->lane->next_offset = w->more ? w->lane->next_offset + stay : 0;
     w->lane->carried = w->outlook;
+    const int64_t next_ms = !w->reads_only && (w->left > 0 || w->more) ? w->lease.until_ms : 0;
     gauges_walk(&r->gauges, w->lane->channel->name, w->result);
     log_event(w->out_of_reach ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "walk.ended", LOG_S("channel", w->lane->channel->name),
               LOG_S("result", w->result), LOG_I("deliveries", (int64_t)w->subject_count),
               LOG_I("settled", (int64_t)w->settled), LOG_I("uncertain", (int64_t)w->left),
               LOG_I("pages", pages != NULL ? pages->pages : 0),
-              LOG_I("next_ms", w->left > 0 || w->more ? w->lease.until_ms - reconciler_now_ms(r) : 0),
+              LOG_I("next_ms", next_ms > 0 ? next_ms - reconciler_now_ms(r) : 0),
               LOG_I("elapsed_ms", clock_boottime_ms() - w->started_boot_ms),
               LOG_S("why", w->why[0] != '\0' ? w->why : NULL));
-    if (r->tell_walk != NULL) r->tell_walk(r->tell_context, w, w->left > 0 || w->more ? w->lease.until_ms : 0);
+    if (r->tell_walk != NULL) r->tell_walk(r->tell_context, w, next_ms);
     walk_drop(r, w);
 }
 
@@ -144,7 +156,10 @@ void walk_stop(struct reconciler *r, struct walk *w)
         if (w->asked == WALK_ASKED_LOGIN) session_login_failed(&w->lane->session, 0, clock_boottime_ms());
     }
     round_forget(r->round, &w->lease.base);
-    end_unfinished(r, w);
+    if (w->reads_only)
+        ended(r, w);
+    else
+        end_unfinished(r, w);
 }
 
 /* ---- what the ledger says ---- */
@@ -249,6 +264,18 @@ static void read_failed(struct reconciler *r, struct walk *w, const struct errbu
     if (++w->tries >= WALK_TRIES_MAX) lost(r, w, err->text, WALK_BROKEN_MS);
 }
 
+/* What was not asked for keeps the account on the agenda. */
+static void pick_names(const struct reconciler *r, struct walk *w)
+{
+    size_t kept = 0;
+    if (r->picks == NULL) return;
+    for (size_t i = 0; i < w->name_count; i++)
+        if (r->picks(r->tell_context, w->names[i].delivery)) w->names[kept++] = w->names[i];
+    w->passed_over = w->name_count - kept;
+    w->name_count = kept;
+    if (w->passed_over > 0) resolve_outlook_add(&w->outlook, reconciler_now_ms(r), 0);
+}
+
 static bool read_names(struct reconciler *r, struct walk *w, struct errbuf *err)
 {
     struct lane *lane = w->lane;
@@ -264,6 +291,7 @@ static bool read_names(struct reconciler *r, struct walk *w, struct errbuf *err)
     }
     w->more = w->name_count == WALK_DELIVERIES_MAX;
     if (lane->next_offset > 0) w->outlook = lane->carried;
+    pick_names(r, w);
     w->subjects = xcalloc(w->name_count, sizeof *w->subjects);
     const struct descriptor *d = lane->channel->descriptor;
     w->table = mark_index_new(d->listing.given && d->listing.floor == FLOOR_SERVER_TIME);
@@ -385,10 +413,14 @@ void walk_step(struct reconciler *r, struct walk *w)
         break;
     case WALK_WAIT:
     case WALK_READ: reading_step(r, w); break;
+    case WALK_RESOLVE:
+        if (!w->reads_only) break;
+        apply_dry_run(r, w);
+        ended(r, w);
+        break;
     case WALK_FREE:
     case WALK_BEGIN:
     case WALK_SENT:
-    case WALK_RESOLVE:
     case WALK_END: break;
     }
 }

@@ -85,6 +85,28 @@ class Scene(Fleet):
         assert answer[0] == "ok", answer
         return delivery
 
+    def uncertain_many(self, channel, ids, commit_cap=1, **members):
+        """As uncertain(), in bulk. Gives their names in the order of ids."""
+        ids, policy = list(ids), {"lease": self.times["lease_ms"], "late_commit": self.times["late_commit_ms"]}
+        for batch in (ids[n:n + 64] for n in range(0, len(ids), 64)):
+            names = [f"{channel}/{item_id}" for item_id in batch]
+            pipe = self.db.pipeline(transaction=False)
+            for item_id in batch:
+                pipe.xadd(self.ledger.key("queue"), {"channel": channel, "item": json.dumps(self.item(item_id, **members))})
+            tokens = [self.ledger.token() for _ in batch]
+            entries = zip(names, tokens, pipe.execute())
+            answers = self.ledger.claims([self.ledger.claim_block(name, token=token, entry=entry, **policy)
+                                          for name, token, entry in entries])
+            assert all(answer[0] == "granted" for answer in answers), answers
+            for name in names:
+                pipe.hget(self.ledger.key("delivery", name), "rev")
+            blocks = [self.ledger.decision(name, "uncertain", "no_answer", place="walk", token=token, commit_cap=commit_cap,
+                                           fields={"in_doubt": f"1:{token[:8]}", "tries": "1"}, expect=("claimed", 1, rev))
+                      for name, token, rev in zip(names, tokens, pipe.execute())]
+            answers = self.ledger.call("settle", [], blocks)
+            assert all(answer[0] == "ok" for answer in answers), answers
+        return [f"{channel}/{item_id}" for item_id in ids]
+
     def make_walk_due(self, name):
         self.db.zadd(self.ledger.key("agenda"), {"walk:" + name: self.ledger.now() - 1})
 
@@ -105,7 +127,7 @@ class Scene(Fleet):
         """Drains to the end and gives what --json said: a dict of lists by kind of line."""
         process = self.start("landfall-reconciler", "drain", "--json", "--config", self.config_path, *args, name=f"drain-{len(self.processes)}")
         process.wait(timeout_s) if code is None else process.wait_exit(code, timeout_s)
-        lines = {"plan": [], "delivery": [], "wait": [], "busy": [], "summary": []}
+        lines = {"plan": [], "delivery": [], "progress": [], "wait": [], "busy": [], "summary": []}
         for text in process.stdout().splitlines():
             line = json.loads(text)
             lines[line["line"]].append(line)

@@ -88,3 +88,18 @@ void setup_name(const struct config *config, char out[64])
     random_hex(unique, sizeof unique);
     snprintf(out, 64, "%.50s-%s", host, unique);
 }
+
+bool setup_ready(const struct config *config, const struct setup_readiness *facts, char *why, size_t why_size)
+{
+    if (facts->channels == 0) {
+        snprintf(why, why_size, "no channels: looked for them in %s",
+                 config->path != NULL ? config->path : "./landfall.json and /etc/landfall/landfall.json");
+        return false;
+    }
+    snprintf(why, why_size, "%s",
+             facts->ending         ? "it is ending"
+             : !facts->connected   ? "Redis is out of reach"
+             : facts->takes_writes ? "Redis takes writes"
+                                   : "Redis answers and takes no writes");
+    return facts->connected && facts->takes_writes && !facts->ending;
+}

@@ -23,4 +23,15 @@ void setup_explain_away(const struct config *config, struct errbuf *err);
 /* config.worker_name, or `<host>-<8 random hex digits>` (63 bytes at most): unique without asking anybody. */
 void setup_name(const struct config *config, char out[64]);
 
+/* What /ready is made of. */
+struct setup_readiness {
+    size_t channels; /* that are configured */
+    bool ending;
+    bool connected;    /* Redis answers, and is ours */
+    bool takes_writes; /* it took the last heartbeat */
+};
+
+/* True if the process can work; why says it in words for people. */
+bool setup_ready(const struct config *config, const struct setup_readiness *facts, char *why, size_t why_size);
+
 #endif

@@ -18,6 +18,7 @@
 
 #define PROCESS_TURN_MAX_MS 1000  /* no turn of the loop waits longer */
 #define PROCESS_CHORES_MS   10000 /* heartbeat and time */
+#define PROCESS_RETRY_MS    1000  /* a heartbeat that Redis did not take is tried again */
 #define PROCESS_ASK_MS      15000 /* the gauges that only the ledger knows */
 #define PROCESS_LIVE_MS     15000 /* /live: the loop has turned since */
 #define PROCESS_NO_REDIS_MS 100   /* without Redis no step of a walk is hurried */
@@ -38,9 +39,9 @@ static bool live(void *context, char *why, size_t why_size)
 static bool ready(void *context, char *why, size_t why_size)
 {
     const struct process *p = context;
-    const bool open = link_is_open(p->reconciler.link);
-    snprintf(why, why_size, "%s", open ? "Redis answers" : "Redis is out of reach");
-    return open && !p->reconciler.stopping;
+    const struct reconciler *r = &p->reconciler;
+    const struct setup_readiness facts = {r->lane_count, r->stopping, link_is_open(r->link), p->takes_writes};
+    return setup_ready(p->config, &facts, why, why_size);
 }
 
 static bool open_http(struct process *p, struct errbuf *err)
@@ -236,8 +237,11 @@ static void heartbeat(struct process *p)
         walking += r->walks[i].phase != WALK_FREE;
     snprintf(text, sizeof text, "resolved=%" PRId64 " walking=%d channels=%zu", r->resolved_count, walking,
              r->lane_count);
-    if (!alive_tell(&r->ledger, r->link, "reconciler", p->started_wall_ms, text, p->config->redis_round_limit_ms, &err))
-        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+    p->takes_writes =
+        alive_tell(&r->ledger, r->link, "reconciler", p->started_wall_ms, text, p->config->redis_round_limit_ms, &err);
+    if (p->takes_writes) return;
+    p->next_chores_ms = clock_boottime_ms() + PROCESS_RETRY_MS;
+    log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
 }
 
 static void chores(struct process *p)

@@ -15,7 +15,8 @@ struct process {
     int signal_fd;
     int64_t started_wall_ms, last_turn_boot_ms, next_chores_ms, next_ask_ms;
     bool stop_at_once;
-    int exit_code; /* of an open that failed */
+    bool takes_writes; /* Redis took the last heartbeat */
+    int exit_code;     /* of an open that failed */
 };
 
 /* serve: with metrics endpoint, as a service. False: err says why, exit_code with what to end; nothing is left open. */

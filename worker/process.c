@@ -39,18 +39,9 @@ static bool live(void *context, char *why, size_t why_size)
 static bool ready(void *context, char *why, size_t why_size)
 {
     const struct process *p = context;
-    bool open = work_connected(&p->worker);
-    if (p->worker.lane_count == 0) {
-        snprintf(why, why_size, "no channels: looked for them in %s",
-                 p->config->path != NULL ? p->config->path : "./landfall.json and /etc/landfall/landfall.json");
-        return false;
-    }
-    snprintf(why, why_size, "%s",
-             p->worker.stopping ? "it is ending"
-             : !open            ? "Redis is out of reach"
-             : p->takes_writes  ? "Redis takes writes"
-                                : "Redis answers and takes no writes");
-    return open && p->takes_writes && !p->worker.stopping;
+    const struct worker *w = &p->worker;
+    const struct setup_readiness facts = {w->lane_count, w->stopping, work_connected(w), p->takes_writes};
+    return setup_ready(p->config, &facts, why, why_size);
 }
 
 static bool open_http(struct process *p, struct errbuf *err)

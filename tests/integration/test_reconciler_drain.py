@@ -3,6 +3,7 @@
 import re
 import signal
 import socket
+import urllib.error
 import urllib.request
 
 import pytest
@@ -243,8 +244,28 @@ def test_errors_of_redis_are_counted_by_their_word():
         with scene.running() as process:
             process.wait_output("reconciler.started")
             wait_for(lambda: 'landfall_ledger_errors_total{word="OOM"}' in read(port, "/metrics"), 10, "a lease that was refused")
+            assert "takes no writes" in wait_for(lambda: not_ready(port), 10, "red while Redis takes no writes")
             scene.db.config_set("maxmemory", 0)
             scene.wait_state(delivery, "published")
+            wait_for(lambda: not not_ready(port), 10, "green again")
+
+
+def test_not_ready_without_channels():
+    port = free_port()
+    with Scene([], config={"metrics": {"listen": f"127.0.0.1:{port}"}}) as scene:
+        with scene.running() as process:
+            process.wait_output("reconciler.started")
+            assert "no channels" in not_ready(port)
+            assert read(port, "/live")
+
+
+def not_ready(port):
+    """Why /ready is red; None where it is green."""
+    try:
+        return read(port, "/ready") and None
+    except urllib.error.HTTPError as error:
+        assert error.code == 503
+        return error.read().decode()
 
 
 def read(port, path):

@@ -153,41 +153,51 @@ static struct delivery_decision held_or_doubted(const struct situation *s, enum 
     return d;
 }
 
-static struct delivery_decision step_claim(const struct situation *s)
+/* What must not go out any more: its time, its budget or its key's window is over. */
+static bool claim_is_over(const struct situation *s, struct delivery_decision *d)
 {
     const struct delivery_row *r = s->row;
     const struct delivery_policy *p = s->policy;
+    const bool too_old = p->max_age_ms > 0 && r->dated_ms > 0 && s->now_ms - r->dated_ms > p->max_age_ms;
+    if (decide_expired(s)) /* 4 */
+        *d = held_or_doubted(s, RS_EXPIRED, RS_EXPIRED_IN_DOUBT);
+    else if (too_old)
+        *d = held_or_doubted(s, RS_BACKFILL, RS_EXPIRED_IN_DOUBT);
+    else if (r->tries >= p->max_attempts && !r->waived) /* 4b */
+        *d = held_or_doubted(s, RS_SPENT, RS_SPENT_IN_DOUBT);
+    else if (r->doubt.count > 0 && !r->waived && !delivery_replay_allowed(r, p, s->now_ms)) /* 4c */
+        decide_uncertain(d, RS_WINDOW_CLOSED, 0);
+    else
+        return false;
+    return true;
+}
+
+/* What must not go out yet. In doubt, the frozen request was made when the one before it was published. */
+static bool claim_waits(const struct situation *s, struct delivery_decision *d)
+{
+    const bool in_doubt = s->row->doubt.count > 0;
+    if (s->row->not_before_ms > s->now_ms) /* 3 */
+        decide_approved(d, RS_SCHEDULED, PLACE_AGENDA, s->row->not_before_ms);
+    else if (!in_doubt && s->in->predecessor == PREDECESSOR_FAILED) /* 4d */
+        decide_held(d, RS_PREDECESSOR);
+    else if (!in_doubt && s->in->predecessor == PREDECESSOR_OPEN) /* 3 */
+        decide_approved(d, RS_PREDECESSOR, PLACE_AGENDA, s->now_ms + PREDECESSOR_WAIT_MS);
+    else
+        return false;
+    return true;
+}
+
+static struct delivery_decision step_claim(const struct situation *s)
+{
+    const struct delivery_row *r = s->row;
     if (r->state != DS_NONE && r->state != DS_APPROVED)
         return decide_keep(s, r->state == DS_CLAIMED ? VERDICT_BUSY : VERDICT_ALREADY);
-    if (decide_expired(s)) /* 4 */
-        return held_or_doubted(s, RS_EXPIRED, RS_EXPIRED_IN_DOUBT);
-    if (p->max_age_ms > 0 && r->dated_ms > 0 && s->now_ms - r->dated_ms > p->max_age_ms)
-        return held_or_doubted(s, RS_BACKFILL, RS_EXPIRED_IN_DOUBT);
-    if (r->tries >= p->max_attempts && !r->waived) /* 4b */
-        return held_or_doubted(s, RS_SPENT, RS_SPENT_IN_DOUBT);
-
     struct delivery_decision d = decide_keep(s, VERDICT_CHANGE);
-    if (r->doubt.count > 0 && !r->waived && !delivery_replay_allowed(r, p, s->now_ms)) { /* 4c */
-        decide_uncertain(&d, RS_WINDOW_CLOSED, 0);
-        return d;
-    }
-    if (r->not_before_ms > s->now_ms) { /* 3 */
-        decide_approved(&d, RS_SCHEDULED, PLACE_AGENDA, r->not_before_ms);
-        return d;
-    }
-    /* In doubt, the frozen request was made when the one before it was published. */
-    if (r->doubt.count == 0 && s->in->predecessor == PREDECESSOR_FAILED) { /* 4d */
-        decide_held(&d, RS_PREDECESSOR);
-        return d;
-    }
-    if (r->doubt.count == 0 && s->in->predecessor == PREDECESSOR_OPEN) { /* 3 */
-        decide_approved(&d, RS_PREDECESSOR, PLACE_AGENDA, s->now_ms + PREDECESSOR_WAIT_MS);
-        return d;
-    }
+    if (claim_is_over(s, &d) || claim_waits(s, &d)) return d;
     d.state = DS_CLAIMED; /* 2 */
     d.reason = RS_SENDING;
     d.place = PLACE_AGENDA;
-    d.due_ms = s->now_ms + p->lease_ms;
+    d.due_ms = s->now_ms + s->policy->lease_ms;
     d.tries = r->tries + 1;
     d.misses = 0;
     d.missed_at_ms = 0;

@@ -1,28 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""claim, submit and renew: who may send, who waits and for what."""
+"""claim: who may send, who waits and for what."""
 import pytest
 
 from ledger_calls import HOUR, POLICY
+from rows import CH, D, put, put_in_doubt
 
-D = "blog/main/a"
-CH = "blog/main"
 # What an attempt that starts now may take at most, in the default policy.
 SPAN = POLICY["lease"] + POLICY["late_commit"] + POLICY["margin"]
-
-
-def put(ledger, delivery=D, **fields):
-    """An approved row on the agenda, as if it had come from the queue, with some fields changed by hand."""
-    assert ledger.claim(delivery, entry=ledger.add(delivery), not_before=ledger.now() + HOUR)[0] == "wait"
-    key = ledger.key("delivery", delivery)
-    ledger.client.hdel(key, "not_before")
-    if fields:
-        ledger.client.hset(key, mapping=fields)
-
-
-def put_in_doubt(ledger, delivery=D, **fields):
-    put(ledger, delivery, attempt=1, tries=1, token="f" * 16, in_doubt="1:ffffffff", reason="replay",
-        first_send=ledger.now() - 10 * 60000, commit_by=ledger.now() - 5 * 60000, key="old-key", body_hash="0" * 32, **fields)
-    ledger.client.hset(ledger.key("request", delivery), "frozen", "old bytes")
 
 
 # ---- granted
@@ -477,71 +461,3 @@ def test_a_repeated_wait_changes_nothing(ledger):
     first = ledger.claims([block])
     before = ledger.dump()
     assert ledger.claims([block]) == first and ledger.dump() == before
-
-
-# ---- submit
-
-def test_submit_writes_row_entry_and_agenda(ledger):
-    answer = ledger.submit(D, dated=7)
-    assert answer[0] == "new" and ledger.state(D) == ("approved", "new")
-    assert ledger.client.xrange(ledger.key("queue")) == [(answer[1], {"channel": CH, "item": f"item of {D}"})]
-    assert ledger.row(D)["approved_at"] == answer[1].split("-")[0] and ledger.row(D)["dated"] == "7"
-    assert ledger.due("delivery:" + D) == ledger.answered_at + 60000 and ledger.request(D)["content"] == f"item of {D}"
-    assert ledger.claim(D, entry=answer[1])[0] == "granted"
-
-
-def test_submit_again_is_the_same_or_a_conflict(ledger):
-    ledger.submit(D)
-    before = ledger.dump()
-    assert ledger.submit(D)[:2] == ["same", "approved"]
-    assert ledger.submit(D, content_hash="d" * 32) == ["conflict", "approved", ledger.row(D)["since"], "c" * 32]
-    assert ledger.dump() == before
-
-
-def test_submit_held_or_scheduled_needs_no_entry(ledger):
-    later = ledger.now() + HOUR
-    assert ledger.submit(D, hold=True) == ["new", ""] and ledger.state(D) == ("held", "approval")
-    assert ledger.submit("blog/main/b", not_before=later) == ["new", ""] and ledger.due("delivery:blog/main/b") == later
-    assert ledger.client.xlen(ledger.key("queue")) == 0 and ledger.due("delivery:" + D) is None
-
-
-def test_submit_to_a_full_queue(ledger):
-    ledger.submit(D)
-    before = ledger.dump()
-    assert ledger.submit("blog/main/b", queue_max=1) == ["full", "1"]
-    assert ledger.dump() == before
-
-
-# ---- renew
-
-def test_renew_prolongs_lease_agenda_and_commit_by(ledger):
-    put(ledger)
-    ledger.claim(D, token="t" * 16, lease=1000)
-    answer = ledger.renew(D, "t" * 16)
-    end = ledger.answered_at + 60000
-    assert answer == ["ok", str(end), ledger.row(D)["rev"], str(end + 30000)] and ledger.due("delivery:" + D) == end
-    assert ledger.row(D)["commit_by"] == str(end + 30000) and ledger.client.pttl(ledger.key("lease", D)) > 59000
-
-
-@pytest.mark.parametrize("spoil", ["other token", "lease gone", "lease of another", "settled"])
-def test_renew_of_what_is_no_longer_ours(ledger, spoil):
-    put(ledger)
-    ledger.claim(D, token="t" * 16)
-    if spoil == "lease gone":
-        ledger.client.delete(ledger.key("lease", D))
-    elif spoil == "lease of another":
-        ledger.client.set(ledger.key("lease", D), "w2 1 " + "u" * 16, px=60000)
-    elif spoil == "settled":
-        ledger.settle(D, "uncertain", "no_answer")
-    before = ledger.dump()
-    assert ledger.renew(D, "x" * 16 if spoil == "other token" else "t" * 16)[0] == "lost"
-    assert ledger.dump() == before
-
-
-def test_in_doubt_a_lease_is_not_prolonged_past_the_window(ledger):
-    put_in_doubt(ledger)
-    ledger.claim(D, token="t" * 16, lease=10000)
-    before = ledger.dump()
-    answer = ledger.renew(D, "t" * 16, window=10 * 60000)
-    assert answer[0] == "ok" and int(answer[1]) <= ledger.answered_at + 10000 and ledger.dump() == before
-    assert int(ledger.renew(D, "t" * 16, window=HOUR)[1]) == ledger.answered_at + 60000

@@ -149,7 +149,8 @@ def test_redis_that_goes_away_among_the_steps():
         fleet.start_worker()
         fleet.wait_state(DELIVERY, "claimed")
         fleet.proxy.refuse()
-        wait_for(lambda: fleet.sim.report()["instances"].get("mastodon", {}).get("reads") == 1, 10, lambda: "the step to be asked")
+        wait_for(lambda: fleet.sim.report()["instances"].get("mastodon", {}).get("reads") == 1, 10,
+                 lambda: "the step to be asked")
         fleet.check_judge(**{DELIVERY: 0})
         fleet.proxy.accept()
         fleet.start_reconciler()

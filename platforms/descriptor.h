@@ -110,7 +110,7 @@ struct descriptor_rule {
     struct descriptor_status_list statuses;
     enum descriptor_outcome outcome;
     const char *reason;             /* a word of core/reason.h, or NULL */
-    bool before_effect;             /* raised before anything was done: certain even for a delivery in doubt */
+    bool before_effect;             /* a remark for people: raised before anything was done */
     const char *if_part;            /* -> true */
     const char *id_part, *url_part; /* -> string, number or null */
     const char *duplicate_part;     /* -> name of another post of the same delivery that this answer betrays, or null */

@@ -8,8 +8,7 @@
  * complete answer proves nothing. Whatever is not named is unknown, and so is every answer that a rule stumbles over.
  *
  * It remembers nothing, sends nothing and decides nothing about the delivery: core/delivery.c does, with the event that
- * is named here. So a refusal is reported as one whether or not an earlier attempt is in doubt; before_effect says
- * whether it would be certain even then.
+ * is named here. So a refusal is reported as one whether or not an earlier attempt is in doubt.
  */
 #ifndef LANDFALL_PLATFORMS_VERDICT_H
 #define LANDFALL_PLATFORMS_VERDICT_H
@@ -47,7 +46,7 @@ struct outcome {
     int status;                        /* 0: none */
     int64_t wait_ms;                   /* EV_WAIT, EV_NOT_COMMITTED: as stated by the platform; 0: own backoff */
     bool session_expired;              /* EV_CREDENTIAL and only the session was refused: log in anew, send once more */
-    bool before_effect; /* EV_REFUSED: the platform refuses so before it does anything, even under an earlier key */
+    bool before_effect; /* EV_REFUSED, for people: raised before anything was done, even under an earlier key */
 };
 
 /* Fills *out completely. */

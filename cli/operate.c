@@ -56,7 +56,7 @@ static void add_next(const struct run *run, const struct job *job, json_t *one)
                                      .epoch = &cli->overview.epoch,
                                      .now_ms = cli_now_ms(cli)};
     out_set(one, "next", next_explain(&facts));
-    reads_channels_free(&channels, count);
+    reads_channels_free(&channels);
 }
 
 static json_t *place_json(enum delivery_state state, enum delivery_reason reason)

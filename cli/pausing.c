@@ -84,7 +84,7 @@ static enum cli_exit apply(struct cli *cli, enum channel_op op, const char *name
     } else {
         code = tell(cli, &channels[0], paused, needed);
     }
-    reads_channels_free(&channels, count);
+    reads_channels_free(&channels);
     return code;
 }
 

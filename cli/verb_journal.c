@@ -169,7 +169,7 @@ enum cli_exit verb_journal(struct cli *cli)
     journal.list = json_array();
     journal.notes = json_array();
     code = read_all(&journal) ? tell(&journal) : cli_fail(cli, EXIT_AWAY);
-    reads_channels_free(&journal.channels, journal.channel_count);
+    reads_channels_free(&journal.channels);
     json_decref(journal.list);
     json_decref(journal.notes);
     return code;

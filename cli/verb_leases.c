@@ -51,7 +51,7 @@ static bool note_lost(struct leases *leases)
         return false;
     for (size_t i = 0; i < count; i++)
         claimed += channels[i].counts[DS_CLAIMED];
-    reads_channels_free(&channels, count);
+    reads_channels_free(&channels);
     if (claimed > leases->of_claimed)
         out_add_format(leases->notes,
                        "%" PRId64 " claimed without a lease: the next worker that looks makes them uncertain",

@@ -148,7 +148,7 @@ static bool read_now(struct report *report)
         memcpy(find_channel(report, channels[i].channel)->now, channels[i].counts, sizeof(channels[i].counts));
         report->uncertain += channels[i].counts[DS_UNCERTAIN];
     }
-    reads_channels_free(&channels, count);
+    reads_channels_free(&channels);
     if (report->channel_count > 0) qsort(report->channels, report->channel_count, sizeof(*report->channels), by_name);
     return true;
 }

@@ -172,7 +172,7 @@ static enum cli_exit show(struct cli *cli, const char *name, const struct delive
     else if (!out_json(json_incref(all)))
         code = EXIT_USAGE;
     json_decref(all);
-    reads_channels_free(&channels, count);
+    reads_channels_free(&channels);
     return code;
 }
 

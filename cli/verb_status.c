@@ -247,7 +247,7 @@ enum cli_exit verb_status(struct cli *cli)
     code = read_all(&s) ? finish(&s) : cli_fail(cli, EXIT_AWAY);
     json_decref(s.notes);
     notes_processes_fini(&s.processes);
-    reads_channels_free(&s.channels, s.count);
+    reads_channels_free(&s.channels);
     free(s.views);
     return code;
 }

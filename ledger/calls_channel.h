@@ -19,7 +19,6 @@
     X(CHANNEL_RECOVER, "recover")       /* it works again */                                                           \
     X(CHANNEL_WALK_BEGIN, "walk_begin") /* [text = reconciler, ttl_ms] again by its holder: prolonged */               \
     X(CHANNEL_WALK_END, "walk_end")     /* [text = reconciler, until_ms = next look, number = looks] */                \
-    X(CHANNEL_SESSION, "session")       /* [text = sealed session, ttl_ms] "" forgets it */                            \
     X(CHANNEL_LEAP, "leap")             /* [until_ms] the clock leapt: no absence, no replay in a window before */
 
 #define X(symbol, word) symbol,

@@ -93,6 +93,6 @@ bool meters_ask(struct meters *meters, const struct ledger *ledger, struct redis
     tell_oldest(meters, "state=\"approved\"", waiting_ms, overview.now_ms);
     tell_oldest(meters, "state=\"uncertain\"", uncertain_ms, overview.now_ms);
     metrics_set(meters->journal, "", (double)overview.journal_length);
-    reads_channels_free(&channels, count);
+    reads_channels_free(&channels);
     return true;
 }

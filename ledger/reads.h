@@ -48,7 +48,7 @@ struct reads_channel {
     char channel[IDENTITY_CHANNEL_BYTES];
     int64_t counts[DS_COUNT];
     int64_t waiting, uncertain;
-    int64_t next_at_ms, blocked_until_ms, paused_at_ms, session_until_ms;
+    int64_t next_at_ms, blocked_until_ms, paused_at_ms;
     int64_t ramp, failures, looks;
     bool paused;
     char paused_why[REQUEST_ERROR_SIZE], blocked_why[REQUEST_ERROR_SIZE];
@@ -56,13 +56,12 @@ struct reads_channel {
     int64_t waiting_since_ms;      /* of the waiting list's head: when it could have gone out; 0: none */
     int64_t uncertain_since_ms;    /* of the one that is uncertain for longest; 0: none */
     char walker[ROW_WORKER_BYTES]; /* "": nobody walks */
-    struct request_text session;   /* sealed */
 };
 
 /* One channel, or all that exist (channel NULL). Free with reads_channels_free(). */
 MUSTCHECK bool reads_channels(const struct ledger *ledger, struct redis_link *link, const char *channel,
                               struct reads_channel **own_channels, size_t *count, int64_t limit_ms, struct errbuf *err);
-void reads_channels_free(struct reads_channel **channels, size_t count);
+void reads_channels_free(struct reads_channel **channels);
 
 struct reads_epoch {
     char environment[64];

@@ -74,14 +74,12 @@ static void read_channel(struct redisReply **replies, struct reads_channel *out)
     out->next_at_ms = fact(hash, "next_at");
     out->blocked_until_ms = fact(hash, "blocked_until");
     out->paused_at_ms = fact(hash, "paused_at");
-    out->session_until_ms = fact(hash, "session_until");
     out->ramp = fact(hash, "ramp");
     out->failures = fact(hash, "failures");
     out->looks = fact(hash, "looks");
     out->paused = paused != NULL;
     answer_words(paused, out->paused_why, sizeof out->paused_why);
     answer_words(answer_field(hash, 0, "blocked_why"), out->blocked_why, sizeof out->blocked_why);
-    answer_keep(answer_field(hash, 0, "session"), &out->session);
     for (int state = DS_NONE + 1; state < DS_COUNT; state++)
         out->counts[state] = answer_number_or_0(answer_at(replies[ASK_COUNTS], (size_t)(state - DS_NONE - 1)));
 }
@@ -144,14 +142,12 @@ bool reads_channels(const struct ledger *ledger, struct redis_link *link, const 
         size_t part = *count - from < CHANNELS_PER_ROUND ? *count - from : CHANNELS_PER_ROUND;
         ok = read_part(ledger, link, *own_channels + from, part, limit_ms, err);
     }
-    if (!ok) reads_channels_free(own_channels, *count);
+    if (!ok) reads_channels_free(own_channels);
     return ok;
 }
 
-void reads_channels_free(struct reads_channel **channels, size_t count)
+void reads_channels_free(struct reads_channel **channels)
 {
-    for (size_t i = 0; *channels && i < count; i++)
-        answer_drop(&(*channels)[i].session);
     free(*channels);
     *channels = NULL;
 }

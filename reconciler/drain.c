@@ -75,7 +75,7 @@ static bool list_all(struct drain *d, struct errbuf *err)
     for (size_t i = 0; ok && i < count; i++)
         if (channels[i].uncertain > 0 && is_selected(d->options, channels[i].channel))
             ok = list_channel(d, &channels[i], err);
-    reads_channels_free(&channels, count);
+    reads_channels_free(&channels);
     ok = ok && drain_list_complete(&d->list, r, overview.epoch.no_absence_before_ms, err);
     for (size_t i = 0; ok && i < d->list.count; i++)
         lane_of(r, d->list.items[i].channel)->wanted = true;

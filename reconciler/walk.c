@@ -373,7 +373,7 @@ static bool read_clock(struct reconciler *r, struct walk *w, struct errbuf *err)
         w->looks = channel[0].looks;
         w->channel_paused = channel[0].paused;
     }
-    reads_channels_free(&channel, count);
+    reads_channels_free(&channel);
     if (!reconciler_read_time(r, &overview, err)) return false;
     w->searched_from_ms = overview.now_ms;
     w->no_absence_before_ms = overview.epoch.no_absence_before_ms;

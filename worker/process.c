@@ -265,7 +265,7 @@ static bool compare_pauses(struct process *p)
         settle_lift(lane, strcmp(channels[i].paused_why, WORKER_PAUSED_BY_CONFIG) == 0 ? WORKER_PAUSED_BY_CONFIG
                                                                                        : WORKER_PAUSED_BY_CREDENTIAL);
     }
-    reads_channels_free(&channels, count);
+    reads_channels_free(&channels);
     for (size_t i = 0; i < w->lane_count; i++) {
         if (!w->lanes[i].channel->paused) continue;
         w->lanes[i].pause_due = false;

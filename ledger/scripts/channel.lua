@@ -10,7 +10,6 @@
 --   fail | recover               consecutive transport failures, counted | forgotten
 --   walk_begin name ttl_ms       the account's walk lease; again by its holder: prolonged
 --   walk_end name next_due looks gives it back and says when the account is walked next
---   session sealed ttl_ms        what the fleet shares of a login; empty: forget it
 --   leap until                   the server's clock leapt: before `until` no absence and no replay in a window counts
 -- Answers, one per op: ok [value] | busy holder | error words
 --
@@ -114,15 +113,6 @@ function ops.walk_end(ch, name, next_due, looks)
         redis.call('HSET', ch.channel, 'looks', looks)
     else
         redis.call('HDEL', ch.channel, 'looks')
-    end
-    return {'ok'}
-end
-
-function ops.session(ch, sealed, ttl)
-    if sealed == '' then
-        redis.call('HDEL', ch.channel, 'session', 'session_until')
-    else
-        redis.call('HSET', ch.channel, 'session', sealed, 'session_until', text(now + (number_of(ttl) or 0)))
     end
     return {'ok'}
 end

@@ -45,14 +45,11 @@ def test_a_block_is_never_shortened(ledger):
     assert facts(ledger) == {"blocked_until": str(until), "blocked_why": "429", "ramp": "1"}
 
 
-def test_ramp_failures_session(ledger):
+def test_ramp_and_failures(ledger):
     ledger.channel(CH, "open_ramp", 4)
     assert [ledger.channel(CH, "fail") for _ in range(2)] == [["ok", "1"], ["ok", "2"]]
-    ledger.channel(CH, "session", "sealed\x00", 5000)
-    found = facts(ledger)
-    assert found.pop("session_until") == str(ledger.answered_at + 5000)
-    assert found == {"ramp": "4", "failures": "2", "session": "sealed\x00"}
-    for op in (("open_ramp", 0), ("recover",), ("session", "", 0)):
+    assert facts(ledger) == {"ramp": "4", "failures": "2"}
+    for op in (("open_ramp", 0), ("recover",)):
         ledger.channel(CH, *op)
     assert facts(ledger) == {}
 

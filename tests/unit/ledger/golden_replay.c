@@ -333,7 +333,7 @@ static void check_place(struct play *p, const struct reads_delivery *got)
     size_t count;
     if (!reads_channels(&ledger, redis, CH, &channels, &count, LIMIT_MS, &err)) return;
     expect_number(p, "walk", due, channels[0].walk_due_ms, NEAR_MS);
-    reads_channels_free(&channels, count);
+    reads_channels_free(&channels);
 }
 
 static void check(struct play *p)

@@ -145,8 +145,20 @@ static void explain_busy(const struct act_facts *f, struct act_plan *plan)
     }
 }
 
-void act_plan(const struct act *act, const struct act_facts *f, struct act_plan *plan)
+/* What may have been sent by an attempt that the ledger has forgotten is in doubt, though its row does not say so yet.
+ */
+static struct delivery_row row_with_doubt(const struct act_facts *f)
 {
+    struct delivery_row row = *f->row;
+    if (f->forgotten && row.state == DS_APPROVED && row.doubt.count == 0) (void)!doubt_parse("rewound", &row.doubt);
+    return row;
+}
+
+void act_plan(const struct act *act, const struct act_facts *given, struct act_plan *plan)
+{
+    const struct delivery_row row = row_with_doubt(given);
+    struct act_facts facts = *given, *f = &facts;
+    facts.row = &row;
     const struct delivery_input in = {
         .event = act->event, .ext_id = act->ext_id, .with_doubt = act->in_doubt, .new_key = act->new_key};
     memset(plan, 0, sizeof(*plan));

@@ -39,6 +39,7 @@ struct act_facts {
     const struct delivery_policy *defaults; /* used then */
     int64_t now_ms;
     int64_t lease_ends_ms; /* of a claimed row; 0: not known */
+    bool forgotten;        /* a ledger that was set back may have forgotten attempts of it */
 };
 
 struct act_plan {

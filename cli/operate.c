@@ -120,6 +120,14 @@ static void finish_job(struct job *job, enum act_answer answer, const char *text
     errbuf_set(&job->plan.text, "%s", text);
 }
 
+/* As claims see it: approved, and not proven absent, before the ledger was set back. */
+static bool is_forgotten(const struct cli *cli, const struct job *job, const struct channel *configured)
+{
+    const int64_t rewound_at_ms = cli->overview.epoch.rewound_at_ms;
+    if (configured && configured->policy.harmless) return false;
+    return job->read.row.core.approved_at_ms < rewound_at_ms && job->read.row.cleared_at_ms < rewound_at_ms;
+}
+
 static void plan_job(const struct run *run, struct job *job)
 {
     const struct cli *cli = run->cli;
@@ -130,7 +138,8 @@ static void plan_job(const struct run *run, struct job *job)
                                     .now_ms = cli_now_ms(cli),
                                     .lease_ends_ms = job->read.lease_holder[0] && job->read.lease_left_ms > 0
                                                          ? cli_now_ms(cli) + job->read.lease_left_ms
-                                                         : 0};
+                                                         : 0,
+                                    .forgotten = is_forgotten(cli, job, configured)};
     if (!job->read.readable) {
         finish_job(job, ACT_REFUSED, job->read.error);
         errbuf_prefix(&job->plan.text, "its row cannot be read");

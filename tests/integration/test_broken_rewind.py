@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """A Redis that was set back, while what it has forgotten is still being executed by the platform."""
+import subprocess
 import time
 
 from lib.fleet import TIMES, UNPACED, Fleet
 from lib.procs import wait_for
 from lib.together import Together
+from lib.tree import program
 
-together = Together(at_once=3)
+together = Together(at_once=4)
 # The lease and what the platform may do afterwards outlast the 10 s in which nobody claims after a rewind.
 LATE = {**TIMES, "late_commit_ms": 8000}
 COMMITS_AFTER_MS = 12_000
@@ -64,3 +66,20 @@ def test_a_dump_that_is_older_than_the_first_claim():
         assert fleet.wait_state(delivery, "published")["source"] == "read_back"
         assert fleet.sim.delivery(delivery)["writes"] == 1
         assert worker.stop() == 0
+
+
+@together.test
+def test_what_may_have_been_sent_is_not_cancelled_as_if_it_had_not():
+    with Fleet(["forem"], channel=UNPACED) as fleet:
+        fleet.add_many("forem/brand", ["first"])
+        assert fleet.run_worker() == 0
+        delivery, = fleet.add_many("forem/brand", ["it-1"])
+        approved_at = fleet.db.xrange("lf:{0}:queue")[0][0].split("-")[0]
+        fleet.db.hset(f"lf:{{0}}:delivery:{delivery}", mapping={"state": "approved", "reason": "new", "approved_at": approved_at})
+        fleet.db.hset("lf:{0}:epoch", "rewound_at", int(approved_at) + 1)
+        cancel = [program("landfall"), "cancel", delivery, "--why", "late", "--config", fleet.config_path]
+        refused = subprocess.run(cancel, capture_output=True, text=True, timeout=60, cwd=fleet.dir)
+        assert "has forgotten may have committed" in refused.stdout + refused.stderr
+        assert fleet.state(delivery) == "approved"
+        subprocess.run([*cancel, "--in-doubt"], capture_output=True, check=True, timeout=60, cwd=fleet.dir)
+        assert fleet.row(delivery)["in_doubt"] == "rewound"

@@ -79,6 +79,23 @@ static void test_cancel_in_doubt(void **state)
     assert_contains(plan(&act, &row, &KEYED).risk.text, "an alert is raised");
 }
 
+static void test_cancel_of_what_a_rewound_ledger_may_have_forgotten(void **state)
+{
+    (void)state;
+    struct act act = {.event = EV_CANCEL};
+    struct act_plan p;
+    const struct delivery_row row = a_row(DS_APPROVED, RS_NEW, "");
+    const struct act_facts facts = {
+        .row = &row, .policy = &KEYED, .defaults = &BLIND, .now_ms = NOW, .forgotten = true};
+    act_plan(&act, &facts, &p);
+    assert_int_equal(p.answer, ACT_REFUSED);
+    assert_contains(p.text.text, "an attempt that the ledger has forgotten may have committed; --in-doubt");
+    act.in_doubt = true;
+    act_plan(&act, &facts, &p);
+    assert_int_equal(p.answer, ACT_DONE);
+    assert_string_equal(p.decision.doubt.entry[0], "rewound");
+}
+
 static void test_risk(void **state)
 {
     (void)state;
@@ -128,8 +145,11 @@ static void test_many_doubts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_state_is_answered), cmocka_unit_test(test_busy_until_it_cannot_commit),
-        cmocka_unit_test(test_cancel_in_doubt), cmocka_unit_test(test_risk), cmocka_unit_test(test_many_doubts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_state_is_answered),
+                                       cmocka_unit_test(test_busy_until_it_cannot_commit),
+                                       cmocka_unit_test(test_cancel_in_doubt),
+                                       cmocka_unit_test(test_cancel_of_what_a_rewound_ledger_may_have_forgotten),
+                                       cmocka_unit_test(test_risk),
+                                       cmocka_unit_test(test_many_doubts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

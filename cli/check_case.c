@@ -272,7 +272,7 @@ static bool run(struct running *r)
     if (ok && request)
         ok = render(r, request, &got);
     else if (ok && program)
-        ok = run_part(r, DESCRIPTOR_READ, program, &got);
+        ok = run_part(r, strncmp(program, "prepare[", 8) == 0 ? DESCRIPTOR_WRITE : DESCRIPTOR_READ, program, &got);
     else if (ok)
         ok = (r->has_answer || errbuf_set(&r->err, "it has no answer, no program and no request")) && decide(r, &got);
     ok = ok && compare(r, got);

@@ -78,6 +78,8 @@ static void check_tried(struct running *r)
             out_add_format(r->out->problems, "%s: $.accept[%zu]: no fixture is decided by it", d->file, i);
     for (size_t i = 0; i < d->read_prepare_count; i++)
         check_part(r, d->read_prepare[i].keep_part);
+    for (size_t i = 0; i < d->prepare_count; i++)
+        check_part(r, d->prepare[i].keep_part);
     const char *const parts[] = {d->token_part,        d->by_id.found_part, d->by_id.gone_part,
                                  d->by_key.found_part, d->by_key.gone_part, d->listing.entries_part,
                                  d->listing.next_part, d->listing.end_part, d->marks_part};

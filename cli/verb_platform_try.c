@@ -4,7 +4,7 @@
  * {{name}} stands. Nothing is sent, Redis is not asked, and no credential is read.
  *
  * A step that comes before the write is rendered as well. What its answer gives is not known here: {{prepared.name}}
- * stands for it.
+ * stands for it; and {{after.ext_id}} for the post that must be published first.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,6 +28,7 @@ struct trial {
     char key[KEY_BYTES]; /* "" where the platform takes none */
     json_t *input;       /* what the programs see */
     json_t *requests;    /* array of {name, request} or {name, unknown} */
+    bool stood_in;       /* the result of a step is not known, and a text stands for it */
     int64_t now_ms;
 };
 
@@ -76,6 +77,9 @@ static bool make_input(struct trial *t)
         .key = t->key[0] ? t->key : NULL,
         .approved_at_ms = t->now_ms,
         .dated_ms = t->content.dated_ms != CONTENT_NO_TIME ? t->content.dated_ms : 0,
+        /* What must be published first may not be there yet, and is not looked for. */
+        .after_id = t->content.schedule.after[0] ? "{{after.ext_id}}" : NULL,
+        .after_url = t->content.schedule.after[0] ? "{{after.url}}" : NULL,
     };
     return request_input(t->channel, t->content.fields, &row, &t->input, &t->cli->err) == RENDER_OK ||
            errbuf_prefix(&t->cli->err, "%s on %s", t->content.id, t->channel->name);
@@ -106,6 +110,7 @@ static void stand_in(struct trial *t, const char *step)
     char text[128];
     snprintf(text, sizeof(text), "{{prepared.%s}}", step);
     out_set(json_object_get(t->input, "prepared"), step, out_string(text));
+    t->stood_in = true;
 }
 
 static bool add_login(struct trial *t)
@@ -117,28 +122,36 @@ static bool add_login(struct trial *t)
     return true;
 }
 
-/* Behind a step, a failing program may only miss what the step would have given. */
-static bool add_made(struct trial *t, const char *name, bool made, bool behind_step, struct form *form)
+/* Where a step's result is only stood in for, a failing program may miss no more than that. */
+static bool add_made(struct trial *t, const char *name, bool made, struct form *form)
 {
     if (made)
         add_request(t, name, form);
-    else if (behind_step)
+    else if (t->stood_in)
         add_unknown(t, name, t->cli->err.text);
-    return made || behind_step;
+    return made || t->stood_in;
+}
+
+static bool add_step(struct trial *t, size_t i)
+{
+    struct form form;
+    bool wanted = true;
+    const char *name = t->channel->descriptor->prepare[i].name;
+    const bool known = request_step_wanted(t->channel, i, t->input, &wanted, &t->cli->err);
+    if (!wanted) return true; /* this item does not need it */
+    if (!add_made(t, name, known && request_render_step(t->channel, i, t->input, &form, &t->cli->err), &form))
+        return false;
+    stand_in(t, name);
+    return true;
 }
 
 static bool add_requests(struct trial *t)
 {
-    const struct descriptor *d = t->channel->descriptor;
     struct form form;
     bool ok = add_login(t);
-    for (size_t i = 0; ok && i < d->prepare_count; i++) {
-        const char *name = d->prepare[i].name;
-        ok = add_made(t, name, request_render_step(t->channel, i, t->input, &form, &t->cli->err), i > 0, &form);
-        stand_in(t, name);
-    }
-    return ok &&
-           add_made(t, "write", request_render(t->channel, t->input, &form, &t->cli->err), d->prepare_count > 0, &form);
+    for (size_t i = 0; ok && i < t->channel->descriptor->prepare_count; i++)
+        ok = add_step(t, i);
+    return ok && add_made(t, "write", request_render(t->channel, t->input, &form, &t->cli->err), &form);
 }
 
 /* ---- what is printed */

@@ -229,6 +229,35 @@ def test_try_sends_nothing_and_holds_no_secret(fleet, name):
     assert [one["name"] for one in document["requests"]] == (["login", "write"] if name == "bluesky" else ["write"])
 
 
+def test_try_of_a_part_of_a_thread(fleet):
+    """What comes first is not looked for; a text stands for what would be known of it."""
+    item = {**fleet.item("second"), "landfall": {"after": "first"}}
+    document, text = landfall(fleet, "try", "bluesky/brand", "-", stdin=json.dumps(item))
+    names = [one["name"] for one in document["requests"]]
+    assert names == ["login", "parent", "write"] and "after.ext_id" in document["requests"][1]["request"]["url"]
+    assert '"reply":"{{prepared.parent}}"' in document["requests"][2]["request"]["body"] and "\nparent\n" in text
+    document, _ = landfall(fleet, "try", "mastodon/brand", "-", stdin=json.dumps(item))
+    assert '"in_reply_to_id":"{{after.ext_id}}"' in document["requests"][-1]["request"]["body"]
+
+
+def test_try_of_what_only_an_answer_can_tell(copy):
+    def edit(descriptor):
+        step = {"method": "GET", "url": '.settings.instance + "/media"'}
+        descriptor["prepare"] = [{"name": "media", "request": step, "keep": ".answer.body"}]
+        descriptor["write"]["request"]["body"]["json"] = "{media: .prepared.media.id}"
+    copy("mastodon.json", edit)
+    channel = {"platform": "mastodon", "settings": {"instance": "https://m.example"}, "credential": {"env": "NONE"}}
+    (copy.folder / "landfall.json").write_text(json.dumps({"descriptors": ["."], "channels": {"mastodon/brand": channel}}))
+    document, text = platform(copy.folder, "try", "mastodon/brand", "-", stdin='{"id": "a", "title": "x"}')
+    step, write = document["requests"]
+    assert step["request"]["url"] == "https://m.example/media" and "$.write.request.body.json" in write["unknown"]
+    assert "depends on what the step before it answers" in text
+    copy("mastodon.json", lambda descriptor: descriptor.pop("prepare"))  # now nothing excuses it
+    copy("mastodon.json", lambda descriptor: descriptor["write"]["request"]["body"].update(json=".item.title.id"))
+    document, _ = platform(copy.folder, "try", "mastodon/brand", "-", stdin='{"id": "a", "title": "x"}', code=1)
+    assert "$.write.request.body.json" in document["error"]
+
+
 def test_try_shows_what_a_worker_freezes(fleet):
     """The request that is left behind by an attempt without answer is the one that try shows, byte for byte."""
     for name in ("mastodon", "forem"):

@@ -5,7 +5,8 @@
  * It says what there is and what can be done about it, walks the accounts as `run` does, says of every delivery what it
  * was, what was found and what it is now, and ends. Walk leases keep it and every other reconciler out of each other's
  * way, so it may be run twice, and beside `run`. A dry run takes no lease and tells the ledger nothing: it reads Redis
- * and the platforms and says what would become of each. What is said goes to standard output (drain_say.h).
+ * and the platforms and says what would become of each. What only the ledger can refuse (an id that it knows as another
+ * delivery's) shows in a drain alone. What is said goes to standard output, the bar to standard error (drain_say.h).
  */
 #ifndef LANDFALL_RECONCILER_DRAIN_H
 #define LANDFALL_RECONCILER_DRAIN_H

@@ -159,8 +159,7 @@ static bool write_all(struct redis_link *link, int64_t deadline_ms, struct errbu
 {
     int done = 0;
     while (!done) {
-        if (redisBufferWrite(link->context, &done) != REDIS_OK)
-            return write_failed(link, err);
+        if (redisBufferWrite(link->context, &done) != REDIS_OK) return write_failed(link, err);
         if (!done && clock_boottime_ms() >= deadline_ms)
             return errbuf_set(err, "redis: the server takes nothing in; the time limit of the round is over");
     }

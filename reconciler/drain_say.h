@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drain_say: what people (or programs: --json) read about a drain. Text, or one JSON object a line:
- *
- *   {"line": "plan", "dry_run", "uncertain", "channels": {name: n}, "not_configured": {name: n}, "passed_over", "now",
- *    "later", "later_within_ms", "later_why"}
- *   {"line": "delivery", "delivery", "before": {"state", "reason"}, "evidence": {"event", "by", "ext_id", "url",
- *    "duplicate"} or null where no walk of this drain settled it, "after": {"state", "reason", "due_ms"}, "why"}
- *   {"line": "progress", "done", "total", "per_second", "channel", "pages"}
- *   {"line": "wait", "channel", "uncertain", "wait_ms", "result", "why"}     with --wait: looked at again after wait_ms
- *   {"line": "busy", "channel"}                                              another reconciler did not let go of it
- *   {"line": "summary", "dry_run", "deliveries", "after": {state: n}, "left": [{"channel", "state", "reason",
- *    "deliveries", "why"}], "not_configured", "passed_over", "timed_out", "elapsed_ms", "exit"}
- *
- * `after` of a dry run is what would become of it.
+ * drain_say: what people (or programs: --json) read about a drain. Text, or the JSON lines of docs/contract.md, section
+ * 12. Everything goes to standard output, line by line; only the bar is drawn on standard error, and it is taken off
+ * before a line is printed. Decides nothing and asks nobody.
  */
 #ifndef LANDFALL_RECONCILER_DRAIN_SAY_H
 #define LANDFALL_RECONCILER_DRAIN_SAY_H

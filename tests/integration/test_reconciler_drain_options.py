@@ -2,13 +2,14 @@
 """Which deliveries a drain takes, what a dry run says and leaves alone, and what a person sees of its progress."""
 import os
 import pty
+import re
 import subprocess
 import threading
 
 import pytest
 
 from lib.procs import wait_for
-from lib.tree import program
+from lib.tree import TOP, program
 from reconciler_kit import Scene, channel
 
 FOREM, TOOTS = channel("forem"), channel("mastodon")
@@ -175,6 +176,28 @@ def test_a_dry_run_does_not_keep_anybody_out():
 
 
 # ---- what is left, and progress
+
+
+def documented():
+    """Of each line of docs/contract.md's section on drain, the words that stand in code type there."""
+    with open(os.path.join(TOP, "docs", "contract.md"), encoding="utf-8") as page:
+        section = page.read().split("## 12. What drain prints")[1]
+    return {words[0]: set(words[1:]) for row in section.splitlines() if (words := re.findall(r"`(\w+)`", row)) and row[0] == "|"}
+
+
+def test_every_member_of_the_json_lines_is_documented():
+    with Scene(["forem"], blind=True, times={"visibility_lag_ms": 900, "clean_misses": 2}) as scene:
+        scene.uncertain(FOREM, "it-1", commit_cap=500)
+        scene.uncertain("blind/brand", "it-2")
+        lines, known = scene.drain("--wait", code=3), documented()
+        assert set(known) == set(lines)
+        for kind, said in lines.items():
+            for line in said:
+                inner = [part for value in line.values() for part in (value if isinstance(value, list) else [value])
+                         if isinstance(part, dict) and not set(part) & {FOREM, "uncertain"}]
+                members = set(line).union(*inner) - {"line"}
+                assert members <= known[kind], (kind, members - known[kind])
+        assert all(lines[kind] for kind in ("plan", "delivery", "wait", "summary"))
 
 
 def test_what_is_left_is_counted_with_its_reason():

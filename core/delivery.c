@@ -92,7 +92,9 @@ struct delivery_decision decide_published(const struct situation *s, enum delive
     /* Under a key, the attempts in doubt and this success are one post; so are a post that was read and the only
      * attempt in doubt. Otherwise another attempt may have made a second post: it stays named. */
     doubt_remove(&d.doubt, s->in->attempt, s->in->token);
-    if (s->policy->key_window_ms != 0 || (d.doubt.count == 1 && s->in->event != EV_COMMITTED)) d.doubt.count = 0;
+    bool one_key =
+        s->policy->key_window_ms != 0 && r->generation == 0; /* a later generation may have posts under both */
+    if (one_key || (d.doubt.count == 1 && s->in->event != EV_COMMITTED)) d.doubt.count = 0;
     return d;
 }
 

@@ -17,8 +17,7 @@ static const char *const reasons[RS_COUNT] = {
     [RS_CHANNEL_FULL] = "as many of its channel are in flight as may be",
     [RS_QUEUED] = "others of its channel wait before it",
     [RS_PREDECESSOR] = "the delivery that must come first is not published",
-    [RS_UNKNOWN_CHANNEL] = "no worker has this channel in its configuration: add it to channels, or cancel the "
-                           "delivery if its name is wrong",
+    [RS_UNKNOWN_CHANNEL] = "no worker has this channel in its configuration: add it there, or cancel the delivery",
     [RS_RAMP] = "its channel begins again slowly after a failure",
     [RS_REPLAY] = "the platform knows its key, so the same request may be sent again",
     [RS_ABSENT] = "a complete search proved that there is no post",

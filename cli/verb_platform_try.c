@@ -105,11 +105,16 @@ static void add_unknown(struct trial *t, const char *name, const char *why)
     out_add(t->requests, one);
 }
 
-static void stand_in(struct trial *t, const char *step)
+/* In place of what the step would give; a step for each element of a list gives a list. */
+static void stand_in(struct trial *t, const struct descriptor_step *step)
 {
     char text[128];
-    snprintf(text, sizeof(text), "{{prepared.%s}}", step);
-    out_set(json_object_get(t->input, "prepared"), step, out_string(text));
+    json_t *prepared = json_object_get(t->input, "prepared");
+    snprintf(text, sizeof(text), "{{prepared.%s}}", step->name);
+    if (step->each_part)
+        out_add(json_object_get(prepared, step->name), out_string(text));
+    else
+        out_set(prepared, step->name, out_string(text));
     t->stood_in = true;
 }
 
@@ -132,16 +137,21 @@ static bool add_made(struct trial *t, const char *name, bool made, struct form *
     return made || t->stood_in;
 }
 
+/* The requests of a step: none, one, or one for each element of its list. */
 static bool add_step(struct trial *t, size_t i)
 {
+    const struct request_files no_files = {0};
+    const struct descriptor_step *step = &t->channel->descriptor->prepare[i];
     struct form form;
     bool wanted = true;
-    const char *name = t->channel->descriptor->prepare[i].name;
-    const bool known = request_step_wanted(t->channel, i, t->input, &wanted, &t->cli->err);
-    if (!wanted) return true; /* this item does not need it */
-    if (!add_made(t, name, known && request_render_step(t->channel, i, t->input, &form, &t->cli->err), &form))
-        return false;
-    stand_in(t, name);
+    for (size_t at = 0; wanted; at++) {
+        const bool known = request_step_wanted(t->channel, i, at, t->input, &wanted, &t->cli->err);
+        if (known && !wanted) break; /* this item needs no more of it */
+        const bool made = known && request_render_step(t->channel, i, at, t->input, &no_files, &form, &t->cli->err);
+        if (!add_made(t, step->name, made, &form)) return false;
+        if (!known) return true;
+        stand_in(t, step);
+    }
     return true;
 }
 

@@ -98,6 +98,7 @@ struct descriptor_request {
     const char *url_part, *headers_part;
     const char *json_part, *form_part, *text_part; /* the body: one of them, or none */
     const char *text_type;                         /* content type of a text body */
+    const char *file_part; /* the body is bytes that a step kept: request_file.h; in steps before the write only */
 };
 
 struct descriptor_status_list {
@@ -116,11 +117,14 @@ struct descriptor_rule {
     const char *duplicate_part;     /* -> name of another post of the same delivery that this answer betrays, or null */
 };
 
-/* A harmless request before another one; what `keep` makes of its answer is seen later as .prepared.<name>. */
+/* A harmless request before another one, or one for each element of a list; what `keep` makes of its answer is seen
+ * later as .prepared.<name>. */
 struct descriptor_step {
     const char *name;
     struct descriptor_request request;
-    const char *keep_part; /* -> a value; null = the step failed */
+    const char *each_part;  /* -> list; NULL: it is done once */
+    const char *keep_part;  /* -> a value; null = the step failed */
+    int64_t keep_bytes_max; /* 0: none; else the answer's body is kept for later steps, up to so many bytes */
 };
 
 /* A post by its id, or by our key. */

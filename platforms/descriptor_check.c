@@ -42,8 +42,11 @@ static bool check_request(struct shape_reader *reader, const struct descriptor_r
     for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
         known |= strcmp(request->method, methods[i]) == 0;
     REQUIRE(known, path, "its method must be GET, POST, PUT, PATCH or DELETE");
-    int bodies = (request->json_part != NULL) + (request->form_part != NULL) + (request->text_part != NULL);
-    REQUIRE(bodies <= 1, path, "its body must be one of json, form and text");
+    int bodies = (request->json_part != NULL) + (request->form_part != NULL) + (request->text_part != NULL) +
+                 (request->file_part != NULL);
+    REQUIRE(bodies <= 1, path, "its body must be one of json, form, text and file");
+    REQUIRE(!request->file_part || strncmp(path, "$.prepare[", 10) == 0, path,
+            "only a step before the write can send a file");
     REQUIRE((request->text_part != NULL) == (request->text_type != NULL), path,
             "a text body needs its content type in body.type, others must not have it");
     REQUIRE(bodies == 0 || strcmp(request->method, "GET") != 0, path, "a GET has no body");
@@ -57,6 +60,8 @@ static bool check_steps(struct shape_reader *reader, const struct descriptor_ste
         snprintf(path, sizeof(path), "$.%s[%zu]", at, i);
         for (size_t k = 0; k < i; k++)
             REQUIRE(strcmp(steps[i].name, steps[k].name) != 0, path, "there is another step named %s", steps[i].name);
+        REQUIRE(strcmp(at, "prepare") == 0 || (!steps[i].each_part && steps[i].keep_bytes_max == 0), path,
+                "each and keep_bytes are for steps before the write");
         if (!check_request(reader, &steps[i].request, path)) return false;
     }
     return true;

@@ -79,6 +79,7 @@ const char *descriptor_outcome_name(enum descriptor_outcome outcome)
         PROGRAM("form", descriptor_request, form_part, false, half, NULL),                                             \
         PROGRAM("text", descriptor_request, text_part, false, half, NULL),                                             \
         TEXT("type", descriptor_request, text_type, false, NULL),                                                      \
+        PROGRAM("file", descriptor_request, file_part, false, half, NULL),                                             \
     };                                                                                                                 \
     static const struct shape id##_body = SHAPE(descriptor_request, id##_body_members);                                \
     static const struct shape_member id##_members[] = {                                                                \
@@ -99,6 +100,8 @@ REQUEST_TABLE(login_request, HALF_BOTH)
         TEXT("name", descriptor_step, name, true, "name it; its result is then .prepared.<name>"),                     \
         OBJECT("request", AT(descriptor_step, request), true, request_shape, "write the request of this step"),        \
         PROGRAM("keep", descriptor_step, keep_part, true, half, "write a program that takes the value out of answer"), \
+        PROGRAM("each", descriptor_step, each_part, false, half, NULL),                                                \
+        INTEGER("keep_bytes", descriptor_step, keep_bytes_max, 1, 16 << 20, 0),                                        \
     };                                                                                                                 \
     static const struct shape id = SHAPE(descriptor_step, id##_members);
 

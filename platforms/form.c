@@ -231,8 +231,7 @@ static bool has_header(const struct form *form, const char *name)
 
 static void add_content_type(struct form *form, const char *type)
 {
-    if (!has_header(form, "Content-Type"))
-        add_segment(&new_header(form, "Content-Type")->value, false, FORM_RAW, type, strlen(type));
+    if (!has_header(form, "Content-Type")) form_add_header(form, "Content-Type", type);
 }
 
 static bool render_body(struct render *render, const struct descriptor_request *request)
@@ -310,4 +309,15 @@ bool form_needs(const struct form *form, const char *hole_prefix)
     for (size_t i = 0; i < form->header_count; i++)
         if (text_needs(&form->headers[i].value, hole_prefix)) return true;
     return text_needs(&form->url, hole_prefix) || text_needs(&form->body, hole_prefix);
+}
+
+void form_add_header(struct form *form, const char *name, const char *value)
+{
+    add_segment(&new_header(form, name)->value, false, FORM_RAW, value, strlen(value));
+}
+
+void form_add_body(struct form *form, const void *bytes, size_t len)
+{
+    form->has_body = true;
+    add_segment(&form->body, false, FORM_RAW, bytes, len);
 }

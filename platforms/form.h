@@ -108,6 +108,10 @@ bool form_needs(const struct form *form, const char *hole_prefix);
 /* Add a header "<before><hole>" whose hole is filled as it is; before may be "". For auth.c. */
 void form_add_hole_header(struct form *form, const char *name, const char *before, const char *hole);
 
+/* Add a header or bytes of the body, as they are. */
+void form_add_header(struct form *form, const char *name, const char *value);
+void form_add_body(struct form *form, const void *bytes, size_t len);
+
 /* True for what stands in a URL and in a form body as it is (RFC 3986, section 2.3). */
 bool form_unreserved(char c);
 

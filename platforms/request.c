@@ -158,10 +158,28 @@ bool request_render(struct channel *channel, const json_t *input, struct form *f
     return form_render(channel, DESCRIPTOR_WRITE, &channel->descriptor->write, input, form, err);
 }
 
-bool request_step_wanted(struct channel *channel, size_t step, json_t *input, bool *wanted, struct errbuf *err)
+static bool element_wanted(struct channel *channel, const struct descriptor_step *s, size_t at, json_t *input,
+                           bool *wanted, struct errbuf *err)
+{
+    json_t *list = NULL, *prepared = json_object_get(input, "prepared");
+    if (!descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, s->each_part, input, &list, err)) return false;
+    bool ok =
+        json_is_array(list) || errbuf_set(err, "%s: $.%s: must give a list", channel->descriptor->file, s->each_part);
+    *wanted = ok && at < json_array_size(list);
+    if (ok && at == 0) put(prepared, s->name, json_array());
+    if (*wanted) put(input, "each", json_incref(json_array_get(list, at)));
+    json_decref(list);
+    return ok;
+}
+
+bool request_step_wanted(struct channel *channel, size_t step, size_t at, json_t *input, bool *wanted,
+                         struct errbuf *err)
 {
     const struct descriptor_step *s = &channel->descriptor->prepare[step];
     json_t *url = NULL;
+    *wanted = false;
+    if (s->each_part) return element_wanted(channel, s, at, input, wanted, err);
+    if (at > 0) return true;
     if (!descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, s->request.url_part, input, &url, err)) return false;
     *wanted = !json_is_null(url);
     if (!*wanted) put(json_object_get(input, "prepared"), s->name, json_null());
@@ -169,24 +187,30 @@ bool request_step_wanted(struct channel *channel, size_t step, json_t *input, bo
     return true;
 }
 
-bool request_render_step(struct channel *channel, size_t step, const json_t *input, struct form *form,
-                         struct errbuf *err)
+bool request_render_step(struct channel *channel, size_t step, size_t at, const json_t *input,
+                         const struct request_files *files, struct form *form, struct errbuf *err)
 {
-    return form_render(channel, DESCRIPTOR_WRITE, &channel->descriptor->prepare[step].request, input, form, err);
+    const struct descriptor_request *request = &channel->descriptor->prepare[step].request;
+    if (!form_render(channel, DESCRIPTOR_WRITE, request, input, form, err)) return false;
+    if (!request->file_part || request_file_body(channel, request->file_part, input, at, files, form, err)) return true;
+    form_fini(form);
+    return false;
 }
 
-bool request_keep_step(struct channel *channel, size_t step, const struct answer *answer, json_t *input,
-                       struct errbuf *err)
+bool request_keep_step(struct channel *channel, size_t step, size_t at, const struct answer *answer, json_t *input,
+                       struct request_files *files, struct errbuf *err)
 {
     const struct descriptor_step *s = &channel->descriptor->prepare[step];
-    json_t *kept = NULL, *seen = json_copy(input);
+    json_t *kept = NULL, *seen = json_copy(input), *prepared = json_object_get(input, "prepared");
     put(seen, "answer", answer_to_json(answer));
     bool ok = descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, s->keep_part, seen, &kept, err);
     json_decref(seen);
     if (ok && json_is_null(kept))
         ok = errbuf_set(err, "%s answered %d without what the step %s needs", channel->descriptor->title,
                         answer->status, s->name);
-    if (ok) put(json_object_get(input, "prepared"), s->name, json_incref(kept));
+    if (ok && s->each_part && json_array_append(json_object_get(prepared, s->name), kept) != 0) die("out of memory");
+    if (ok && !s->each_part) put(prepared, s->name, json_incref(kept));
+    if (ok && s->keep_bytes_max > 0) request_files_keep(files, s->name, at, answer);
     json_decref(kept);
     return ok;
 }

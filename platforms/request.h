@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "keys/hash.h"
+#include "platforms/request_file.h"
 #include "runtime/errbuf.h"
 
 struct channel; /* platforms/channel.h */
@@ -70,18 +71,22 @@ MUSTCHECK bool request_measure(struct channel *channel, size_t i, const json_t *
 /* Renders the write request of an input, for form_fini(). */
 MUSTCHECK bool request_render(struct channel *channel, const json_t *input, struct form *form, struct errbuf *err);
 
-/* True in *wanted if the item needs this step of `prepare`. Where its address is null it does not: then its result is
- * null, and stands in input.prepared. */
-MUSTCHECK bool request_step_wanted(struct channel *channel, size_t step, json_t *input, bool *wanted,
+/*
+ * True in *wanted if there is a request of this step of `prepare` to be sent; at: how many of them were. A step with
+ * `each` has one for every element, which programs then see as input.each, others have one. Where the address is null
+ * the item does not need the step; then, or where the list is empty, its result is null or [].
+ */
+MUSTCHECK bool request_step_wanted(struct channel *channel, size_t step, size_t at, json_t *input, bool *wanted,
                                    struct errbuf *err);
 
-/* The write request's counterpart for a step that is wanted. */
-MUSTCHECK bool request_render_step(struct channel *channel, size_t step, const json_t *input, struct form *form,
-                                   struct errbuf *err);
+/* Renders the request of a step that is wanted. files: what steps before have kept. */
+MUSTCHECK bool request_render_step(struct channel *channel, size_t step, size_t at, const json_t *input,
+                                   const struct request_files *files, struct form *form, struct errbuf *err);
 
-/* Puts what the step keeps of its answer into input.prepared. False: the answer does not have it. */
-MUSTCHECK bool request_keep_step(struct channel *channel, size_t step, const struct answer *answer, json_t *input,
-                                 struct errbuf *err);
+/* Puts what the step keeps of its answer into input.prepared, and its bytes into files. False: the answer does not have
+ * it. */
+MUSTCHECK bool request_keep_step(struct channel *channel, size_t step, size_t at, const struct answer *answer,
+                                 json_t *input, struct request_files *files, struct errbuf *err);
 
 /* The frozen bytes of a form, for free(), and their hash. False if they are longer than REQUEST_FROZEN_MAX_BYTES: then
  * the item does not fit. */

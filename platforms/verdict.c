@@ -387,27 +387,44 @@ static bool session_is_over(struct view *v)
     return over;
 }
 
+/* What the channel's own platform says about us holds for the channel; what somebody else's server says does not. */
+static bool prelude_of_channel(struct view *v, bool step, int status)
+{
+    if (step && session_is_over(v)) {
+        v->out->session_expired = true;
+        decide(v, EV_CREDENTIAL, RS_NONE);
+    } else if (status == 401 || status == 403) {
+        decide_credential(v);
+    } else if (status == 429) {
+        decide_wait(v);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void prelude_answered(struct view *v, enum verdict_prelude prelude, int status)
+{
+    bool step = prelude != VERDICT_LOGIN;
+    if (prelude != VERDICT_FETCH && prelude_of_channel(v, step, status)) return;
+    bool too_large = prelude == VERDICT_FETCH && v->facts->body_cut; /* it will not be smaller the next time */
+    if (too_large || is_refusal(status) || status == 401 || status == 403) {
+        decide(v, step ? EV_REFUSED : EV_CREDENTIAL, RS_NONE);
+        return;
+    }
+    v->out->wait_ms = stated_wait_ms(v);
+    decide(v, step ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);
+}
+
 void verdict_prelude(struct channel *channel, enum verdict_prelude prelude, const struct transfer_facts *facts,
                      const struct answer *answer, const struct verdict_context *context, struct outcome *out)
 {
     struct view v;
-    bool step = prelude == VERDICT_STEP;
-    int status = facts->status;
+    bool answered = facts->reached && (facts->complete || facts->body_cut);
     begin(&v, channel, facts, answer, context, out);
-    if (!facts->reached || (!facts->complete && !facts->body_cut)) {
-        decide(&v, step && facts->reached ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);
-    } else if (step && session_is_over(&v)) {
-        out->session_expired = true;
-        decide(&v, EV_CREDENTIAL, RS_NONE);
-    } else if (status == 401 || status == 403) {
-        decide_credential(&v);
-    } else if (status == 429) {
-        decide_wait(&v);
-    } else if (is_refusal(status)) {
-        decide(&v, step ? EV_REFUSED : EV_CREDENTIAL, RS_NONE);
-    } else {
-        out->wait_ms = stated_wait_ms(&v);
-        decide(&v, step ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);
-    }
+    if (answered)
+        prelude_answered(&v, prelude, facts->status);
+    else
+        decide(&v, prelude != VERDICT_LOGIN && facts->reached ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);
     json_decref(v.input);
 }

@@ -54,7 +54,11 @@ void verdict(struct channel *channel, const struct transfer_facts *facts, const 
              const struct verdict_context *context, struct outcome *out);
 
 /* A request that had to succeed before the write could be sent. */
-enum verdict_prelude { VERDICT_LOGIN, VERDICT_STEP };
+enum verdict_prelude {
+    VERDICT_LOGIN,
+    VERDICT_STEP,
+    VERDICT_FETCH, /* a step without the channel's credential: no refusal of it, and no limit of the channel's */
+};
 
 /*
  * The outcome of an attempt whose prelude failed: it had no answer, or one without what was needed. Nothing of the

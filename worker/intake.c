@@ -60,7 +60,7 @@ static bool first_step(struct slot *slot, struct errbuf *err)
     bool wanted = false;
     slot->step = 0;
     while (slot->step < c->descriptor->prepare_count) {
-        if (!request_step_wanted(c, slot->step, slot->input, &wanted, err)) return false;
+        if (!request_step_wanted(c, slot->step, 0, slot->input, &wanted, err)) return false;
         if (wanted) break;
         slot->step++;
     }

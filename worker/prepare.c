@@ -40,13 +40,19 @@ static void broken(struct worker *w, struct slot *slot, const char *why)
 
 /* ---- steps ---- */
 
+static void step_over(struct worker *w, struct slot *slot)
+{
+    slot->each_at = 0;
+    send_advance(w, slot, ATTEMPT_STEP_KEPT);
+}
+
 static bool start(struct worker *w, struct slot *slot, struct errbuf *err)
 {
     struct form form;
     struct http_request request;
     struct channel *c = slot->lane->channel;
     const struct form_fill fill = {&c->credentials, &slot->lane->session, clock_wall_ms() / 1000, c->descriptor};
-    if (!request_render_step(c, slot->attempt.step, slot->input, &form, err)) return false;
+    if (!request_render_step(c, slot->attempt.step, slot->each_at, slot->input, &slot->files, &form, err)) return false;
     bool ok = form_fill(&form, &fill, &request, err);
     form_fini(&form);
     if (!ok) return false;
@@ -61,10 +67,10 @@ void prepare_step(struct worker *w, struct slot *slot)
     bool wanted = false;
     if (clock_boottime_ms() >= slot->deadline_boot_ms)
         send_advance(w, slot, ATTEMPT_TOO_LATE);
-    else if (!request_step_wanted(slot->lane->channel, slot->attempt.step, slot->input, &wanted, &err))
+    else if (!request_step_wanted(slot->lane->channel, slot->attempt.step, slot->each_at, slot->input, &wanted, &err))
         broken(w, slot, err.text);
     else if (!wanted)
-        send_advance(w, slot, ATTEMPT_STEP_KEPT);
+        step_over(w, slot);
     else if (!start(w, slot, &err))
         broken(w, slot, err.text);
 }
@@ -77,13 +83,16 @@ void prepare_collect(struct worker *w, struct slot *slot, struct transfer *trans
     const struct answer *answer = transfer_answer(transfer);
     const struct verdict_context context = {
         .input = slot->input, .now_ms = ledger_now(w), .session = c->descriptor->auth == AUTH_SESSION};
+    bool own = !c->descriptor->prepare[slot->attempt.step].request.anonymous;
     slot->transfer = NULL;
-    slot->transfer_end = facts->complete ? TRANSFER_ANSWERED : TRANSFER_FAILED;
-    if (facts->complete && request_keep_step(c, slot->attempt.step, answer, slot->input, &err)) {
-        send_advance(w, slot, ATTEMPT_STEP_KEPT);
+    if (own) slot->transfer_end = facts->complete ? TRANSFER_ANSWERED : TRANSFER_FAILED; /* tells of the platform */
+    if (facts->complete &&
+        request_keep_step(c, slot->attempt.step, slot->each_at, answer, slot->input, &slot->files, &err)) {
+        slot->each_at++;
+        prepare_step(w, slot);
         return;
     }
-    verdict_prelude(c, VERDICT_STEP, facts, answer, &context, &slot->outcome);
+    verdict_prelude(c, own ? VERDICT_STEP : VERDICT_FETCH, facts, answer, &context, &slot->outcome);
     if (slot->outcome.session_expired) session_drop(&slot->lane->session);
     log_event_limited(LOG_LEVEL_WARN, "step.failed", LOG_S("delivery", slot->delivery),
                       LOG_S("step", c->descriptor->prepare[slot->attempt.step].name), LOG_I("status", facts->status),
@@ -133,6 +142,7 @@ void prepare_freeze(struct worker *w, struct slot *slot)
     } else if (!request_freeze(&slot->form, &slot->frozen, &slot->frozen_len, slot->body_hash, &err)) {
         failed(w, slot, EV_REFUSED, err.text);
     } else {
+        request_files_fini(&slot->files);
         slot->prepared = canonical_write(json_object_get(slot->input, "prepared"), &slot->prepared_len);
         fill_note(slot);
     }

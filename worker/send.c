@@ -66,10 +66,12 @@ static void start_write(struct worker *w, struct slot *slot)
 
 void send_step(struct worker *w, struct slot *slot, const struct http_request *request)
 {
+    const struct channel *c = slot->lane->channel;
     const struct transfer_options options = {
-        .limit_ms = slot->lane->channel->write_limit_ms,
+        .limit_ms = c->write_limit_ms,
         .deadline_boot_ms = slot->deadline_boot_ms,
         .write = true,
+        .body_max_bytes = (size_t)c->descriptor->prepare[slot->attempt.step].keep_bytes_max,
         .owner = slot,
     };
     slot->transfer = transfer_start(w->pool, request, &options);

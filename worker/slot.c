@@ -58,6 +58,8 @@ void slot_request_drop(struct slot *slot)
     slot->has_form = false;
     free(slot->frozen);
     free(slot->prepared);
+    request_files_fini(&slot->files);
+    slot->each_at = 0;
     slot->frozen = slot->prepared = NULL;
     slot->frozen_len = slot->prepared_len = 0;
 }

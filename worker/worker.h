@@ -105,8 +105,10 @@ struct slot {
     size_t step;    /* of the channel's prepare: the first that is to be sent */
     char *prepared; /* what the steps gave, JSON; owned */
     size_t prepared_len;
-    json_t *input;    /* what programs see; owned */
-    struct form form; /* the same, to be filled */
+    size_t each_at;             /* requests of the step that were answered */
+    struct request_files files; /* bytes that steps kept; owned */
+    json_t *input;              /* what programs see; owned */
+    struct form form;           /* the same, to be filled */
     bool has_form;
     char token[CLAIM_TOKEN_BYTES];
     bool in_round;   /* its request waits in the ledger's round */

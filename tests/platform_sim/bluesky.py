@@ -17,7 +17,9 @@
     that is not empty, the last one too; a cursor of any text means "keys below it".
 10. Points: create 3, put 2, `limit_points` an hour (5000), refused with 429 before anything is done. RateLimit-Reset is
     epoch seconds.
+11. uploadBlob takes any bytes, at most a million (400 BlobTooLarge); a record may name only blobs of its own account.
 """
+import hashlib
 import re
 import secrets
 
@@ -34,6 +36,7 @@ POST_COLLECTION = "app.bsky.feed.post"
 PAGE_DEFAULT, PAGE_MAX = 50, 100
 GRAPHEMES_MAX, BYTES_MAX = 300, 3000
 CREATE_POINTS, PUT_POINTS, POINTS_WINDOW_MS = 3, 2, 3_600_000
+BLOB_BYTES_MAX = 1_000_000
 REFRESH_MS = 90 * 86_400_000
 
 
@@ -94,6 +97,7 @@ class Bluesky(Platform):
         ("GET", r"/xrpc/com\.atproto\.server\.getSession", "read", "get_session"),
         ("POST", r"/xrpc/com\.atproto\.repo\.putRecord", "write", "put_record"),
         ("POST", r"/xrpc/com\.atproto\.repo\.createRecord", "write", "create_record"),
+        ("POST", r"/xrpc/com\.atproto\.repo\.uploadBlob", "read", "upload_blob"),
         ("GET", r"/xrpc/com\.atproto\.repo\.getRecord", "read", "get_record"),
         ("GET", r"/xrpc/com\.atproto\.repo\.listRecords", "read", "list_records"),
     )
@@ -102,6 +106,7 @@ class Bluesky(Platform):
         super().__init__(name, settings)
         self._sessions = []
         self._retired = set()
+        self._blobs = {}
         self._last_us = 0
 
     def secrets(self):
@@ -203,6 +208,25 @@ class Bluesky(Platform):
             return account
         return Answer.of_json(200, {"did": self.did(account), "handle": self.handle(account), "active": True})
 
+    def upload_blob(self, request):
+        """A blob that no record names is forgotten, so a repeat does no harm."""
+        account = self._signed_in(request)
+        if isinstance(account, Answer):
+            return account
+        if not request.body or len(request.body) > BLOB_BYTES_MAX:
+            return error(400, "BlobTooLarge", "This file is too large")
+        link = "bafkrei" + hashlib.sha256(request.body).hexdigest()
+        self._blobs[link] = account
+        return Answer.of_json(200, {"blob": {"$type": "blob", "ref": {"$link": link}, "mimeType": request.media_type,
+                                             "size": len(request.body)}})
+
+    def _blob_problem(self, account, record):
+        images = record.get("embed", {}).get("images", []) if isinstance(record, dict) else []
+        links = [image.get("image", {}).get("ref", {}).get("$link") for image in images]
+        if any(self._blobs.get(link) is not account for link in links):
+            return "Could not find blob"
+        return None
+
     # -- writing ------------------------------------------------------------------------------------------------
 
     def put_record(self, request):
@@ -227,7 +251,7 @@ class Bluesky(Platform):
             return error(400, "InvalidRequest", "Input must be an object with repo, collection and record", headers)
         if body.get("repo") not in (self.did(account), self.handle(account)):
             return error(401, "AuthenticationRequired", "Authentication Required", headers)
-        problem = self._problem(body, is_put)
+        problem = self._problem(body, is_put) or self._blob_problem(account, body.get("record"))
         if problem:
             return error(400, "InvalidRequest", problem, headers)
         return lambda: self._commit(request, account, body, is_put, headers)

@@ -19,7 +19,10 @@
 11. `visibility_delay_ms`: replicas that show a status late, in the listing and by id.
 12. X-RateLimit-* with an ISO time of six decimals; 429 without Retry-After, nothing created. Enforced for posting when
     `limit_posts` is set (per `limit_window_ms`).
+13. POST /api/v2/media takes multipart/form-data with `file` and `description` and answers 200 with an id; media_ids of a
+    status must be uploaded by the same account and not be used before, at most four; else 422.
 """
+import hashlib
 import html
 import re
 import threading
@@ -33,6 +36,7 @@ CHARACTERS_MAX = 500
 LINK_CHARACTERS = 23
 LINK_DISPLAY_CHARACTERS = 30
 PAGE_DEFAULT, PAGE_MAX = 20, 40
+MEDIA_MAX = 4
 REQUESTS_PER_WINDOW, REQUEST_WINDOW_MS = 300, 300_000
 TAG = re.compile(r"(?<![\w/])#(\w*[^\W\d]\w*)")
 VISIBILITIES = ("public", "unlisted", "private", "direct")
@@ -77,6 +81,7 @@ class Mastodon(Platform):
         ("GET", r"/api/v1/accounts/verify_credentials", "read", "verify_credentials"),
         ("GET", r"/api/v[12]/instance", "read", "instance"),
         ("POST", r"/api/v1/statuses", "write", "create"),
+        ("POST", r"/api/v2/media", "read", "upload"),
         ("GET", r"/api/v1/statuses/([^/]+)", "read", "show"),
         ("GET", r"/api/v1/statuses/([^/]+)/source", "read", "source"),
         ("GET", r"/api/v1/accounts/([^/]+)/statuses", "read", "list"),
@@ -86,6 +91,7 @@ class Mastodon(Platform):
         super().__init__(name, settings)
         self._keys = {}
         self._running = {}
+        self._media = {}
         self._last_id = 0
 
     def content(self, request):
@@ -133,7 +139,7 @@ class Mastodon(Platform):
             "url": f"{self.base_url}/@{account.name}/{post.id}", "replies_count": 0, "reblogs_count": 0,
             "favourites_count": 0, "edited_at": iso_ms(data["edited_ms"]) if data.get("edited_ms") else None,
             "content": "" if post.boost else content_html(data["text"], self.base_url), "reblog": reblog,
-            "account": self.account_json(account), "media_attachments": [], "mentions": [],
+            "account": self.account_json(account), "media_attachments": [self.media_json(media_id) for media_id in data.get("media", [])], "mentions": [],
             "tags": [{"name": tag.lower()} for tag in TAG.findall(data["text"])], "pinned": post.pinned}
 
     # -- writing ------------------------------------------------------------------------------------------------
@@ -197,7 +203,8 @@ class Mastodon(Platform):
                 "sensitive": fields.get("sensitive") in (True, "true", "1")}
         if data["in_reply_to_id"] is not None and self.posts.get(str(data["in_reply_to_id"])) is None:
             return Answer.of_json(404, RECORD_NOT_FOUND)
-        problem = self._problem(data)
+        data["media"] = fields.get("media_ids") or []
+        problem = self._problem(data) or self._media_problem(account, data["media"])
         if problem:
             return Answer.of_json(422, {"error": f"Validation failed: {problem}"})
         limit, window_ms = self.settings["limit_posts"], self.settings["limit_window_ms"]
@@ -224,8 +231,34 @@ class Mastodon(Platform):
             return "Visibility is not included in the list"
         return None
 
+    def _media_problem(self, account, media_ids):
+        if len(media_ids) > MEDIA_MAX:
+            return "Cannot attach more than 4 files"
+        found = [self._media.get(media_id) for media_id in media_ids]
+        if any(media is None or media["account"] is not account or media["used"] for media in found):
+            return "Media could not be found"
+        return None
+
+    def upload(self, request):
+        """An upload creates no post; what no post uses is forgotten, so a repeat does no harm."""
+        media_type, data = request.parts().get("file", (None, b""))
+        if not data or not (media_type or "").startswith("image/"):
+            return Answer.of_json(422, {"error": "Validation failed: File content type is invalid"})
+        description = request.parts().get("description", (None, b""))[1].decode()
+        media_id = str(22_348_641 + len(self._media))
+        self._media[media_id] = {"account": self.account_of(request), "used": False, "type": media_type,
+                                 "description": description, "sha256": hashlib.sha256(data).hexdigest()}
+        return Answer.of_json(200, self.media_json(media_id))
+
+    def media_json(self, media_id):
+        media = self._media[media_id]
+        return {"id": media_id, "type": "image", "url": f"{self.base_url}/media/{media_id}",
+                "description": media["description"] or None}
+
     def _commit(self, request, account, key_name, data, headers):
         with self.lock:
+            for media_id in data["media"]:
+                self._media[media_id]["used"] = True
             now = now_ms()
             post = Post(self._new_id(now), account, now, self.visible_from(request), data)
             if not (self.settings["ghost"] or request.directives.get("ghost")):
@@ -354,4 +387,6 @@ class Mastodon(Platform):
         own = [post for post in self.posts.newest_first() if post.account is account]
         return {"count": len(own), "posts": [
             {"id": post.id, "text": post.data["text"], "visibility": post.data["visibility"],
-             "created_at": iso_ms(post.created_ms), "boost": post.boost, "in_reply_to_id": post.data["in_reply_to_id"]} for post in own[:limit]]}
+             "created_at": iso_ms(post.created_ms), "boost": post.boost, "in_reply_to_id": post.data["in_reply_to_id"],
+             "pictures": [{name: self._media[media_id][name] for name in ("type", "description", "sha256")}
+                          for media_id in post.data.get("media", [])]} for post in own[:limit]]}

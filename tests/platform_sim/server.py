@@ -12,6 +12,7 @@ from . import admin
 from .base import SettingError
 from .bluesky import Bluesky
 from .faults import ACTIONS, Faults, Holds
+from .files import Files
 from .forem import Forem
 from .indexnow import IndexNow
 from .judge import Judge
@@ -20,7 +21,7 @@ from .notices import Notices
 from .webhook import Webhook
 from .wire import Answer, BadRequest, Connection, Listener
 
-PLATFORMS = {platform.NAME: platform for platform in (IndexNow, Mastodon, Forem, Bluesky, Webhook, Notices)}
+PLATFORMS = {platform.NAME: platform for platform in (IndexNow, Mastodon, Forem, Bluesky, Webhook, Notices, Files)}
 THREAD_STACK_BYTES = 512 * 1024
 SECRET_CHARACTERS_MIN = 4
 

@@ -5,6 +5,8 @@ This file owns sockets. It knows nothing of platforms, faults or deliveries. It 
 a fault must be exact on the wire: which segment is the last one, whether a connection ends with FIN or RST, how many
 requests it carried before. One thread serves one connection.
 """
+import email
+import email.policy
 import json
 import select
 import socket
@@ -95,6 +97,16 @@ class Request:
             return json.loads(self.body)
         except (ValueError, RecursionError):
             return None
+
+    def parts(self):
+        """The parts of a multipart/form-data body: name -> (content type or None, bytes); empty if it is none."""
+        declared = f"Content-Type: {self.header('content-type', '')}\r\n\r\n".encode()
+        if self.media_type != "multipart/form-data":
+            return {}
+        message = email.message_from_bytes(declared + self.body, policy=email.policy.HTTP)
+        return {part.get_param("name", header="content-disposition"):
+                (part.get_content_type() if part.get_filename() else None, part.get_payload(decode=True))
+                for part in message.iter_parts()}
 
     def fields(self):
         """The body's fields, from JSON or from a form; an empty dict if it is neither."""

@@ -185,3 +185,16 @@ def test_points(sim, session):
     assert replies[3].headers["Retry-After"] and abs(int(replies[3].headers["RateLimit-Reset"]) - time.time()) < 3601
     assert get(session, rkey="3mvzvh4fs22se").status == 200
     assert get(session, rkey="3mvzvh4fs22sh").status == 400
+
+
+def test_a_record_names_only_blobs_of_its_account(session, bluesky):
+    reply = session.post(REPO + "uploadBlob", b"\x89PNG\x00\xff", content_type="image/png")
+    blob = reply.json["blob"]
+    assert reply.status == 200 and (blob["mimeType"], blob["size"]) == ("image/png", 6)
+    assert Account(bluesky.base_url).post(REPO + "uploadBlob", b"x", content_type="image/png").status == 401
+    too_large = session.post(REPO + "uploadBlob", b"x" * 1_000_001, content_type="image/png")
+    assert (too_large.status, too_large.json["error"]) == (400, "BlobTooLarge")
+    for image, status in ((blob, 200), ({**blob, "ref": {"$link": "bafkreinothing"}}, 400)):
+        record = {"$type": COLLECTION, "text": "x", "createdAt": CREATED,
+                  "embed": {"$type": "app.bsky.embed.images", "images": [{"image": image, "alt": "A cat"}]}}
+        assert put(session, record=record).status == status

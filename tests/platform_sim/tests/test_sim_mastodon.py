@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Mastodon as played: one test for each behaviour that the module lists."""
+import hashlib
 import re
 import threading
 import time
@@ -205,3 +206,32 @@ def test_a_long_history_is_planted_and_read_quickly(sim, mastodon):
     me = mastodon.get("/api/v1/accounts/verify_credentials").json["id"]
     assert len(mastodon.get(f"/api/v1/accounts/{me}/statuses?limit=40").json) == 40
     assert time.monotonic() - start < 5
+
+
+MEDIA = "/api/v2/media"
+PICTURE = (b'--xyz\r\nContent-Disposition: form-data; name="description"\r\n\r\nA cat\r\n--xyz\r\nContent-Disposition: form-data; '
+           b'name="file"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n\x89PNG\x00\xff\r\n--xyz--\r\n')
+
+
+def upload(account, body=PICTURE):
+    return account.post(MEDIA, body, content_type="multipart/form-data; boundary=xyz")
+
+
+def test_an_upload_is_kept_with_its_description_until_one_status_uses_it(sim, mastodon):
+    reply = upload(mastodon)
+    assert (reply.status, reply.json["description"]) == (200, "A cat")
+    status = mastodon.post(STATUSES, {"status": "x", "media_ids": [reply.json["id"]]})
+    assert [one["description"] for one in status.json["media_attachments"]] == ["A cat"]
+    kept, = sim.get("posts", instance="m")["posts"][0]["pictures"]
+    assert kept == {"type": "image/png", "description": "A cat", "sha256": hashlib.sha256(b"\x89PNG\x00\xff").hexdigest()}
+    assert mastodon.post(STATUSES, {"status": "y", "media_ids": [reply.json["id"]]}).status == 422
+
+
+def test_uploads_that_cannot_be_attached(sim, mastodon):
+    assert upload(mastodon, PICTURE.replace(b"image/png", b"text/html")).status == 422
+    assert upload(Account(mastodon.base_url)).status == 401
+    sim.post("accounts", instance="m", channel="mastodon/other", token="other-token", username="other")
+    others = upload(Account(mastodon.base_url, {"Authorization": "Bearer other-token"})).json["id"]
+    for media_ids in (["1"], [others], [upload(mastodon).json["id"] for _ in range(5)]):
+        assert mastodon.post(STATUSES, {"status": "x", "media_ids": media_ids}).status == 422
+    assert sim.get("posts", instance="m")["count"] == 0

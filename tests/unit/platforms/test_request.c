@@ -252,20 +252,21 @@ static void steps(void **state)
     struct errbuf err = {{0}};
     struct form form;
     struct answer answer;
+    struct request_files files = {0};
     json_t *input = input_of(ITEM);
-    assert_true(request_render_step(&channel, 0, input, &form, &err));
+    assert_true(request_render_step(&channel, 0, 0, input, &files, &form, &err));
     assert_string_equal(form.url.segments[0].text, "https://m.example/tickets");
     form_fini(&form);
     answer_init(&answer, 1000);
     answer_header_line(&answer, "HTTP/1.1 500 X", 14);
     answer_finish(&answer);
-    assert_false(request_keep_step(&channel, 0, &answer, input, &err));
+    assert_false(request_keep_step(&channel, 0, 0, &answer, input, &files, &err));
     assert_string_equal(err.text, "Answers with an id answered 500 without what the step ticket needs");
     answer_clear(&answer);
     answer_header_line(&answer, "HTTP/1.1 200 X", 14);
     answer_body(&answer, "{\"ticket\":\"t-9\"}", 16);
     answer_finish(&answer);
-    assert_true(request_keep_step(&channel, 0, &answer, input, &err));
+    assert_true(request_keep_step(&channel, 0, 0, &answer, input, &files, &err));
     answer_fini(&answer);
     render(input, &form);
     assert_non_null(strstr(form.body.segments[0].text, "\"ticket\":\"t-9\""));
@@ -279,13 +280,83 @@ static void a_step_that_is_not_wanted(void **state)
     struct errbuf err = {{0}};
     bool wanted = false;
     json_t *input = input_of(ITEM);
-    assert_true(request_step_wanted(&channel, 0, input, &wanted, &err));
+    assert_true(request_step_wanted(&channel, 0, 0, input, &wanted, &err));
     assert_true(wanted);
     assert_null(json_object_get(json_object_get(input, "prepared"), "ticket"));
     json_object_set_new(json_object_get(input, "item"), "no_ticket", json_true());
-    assert_true(request_step_wanted(&channel, 0, input, &wanted, &err));
+    assert_true(request_step_wanted(&channel, 0, 0, input, &wanted, &err));
     assert_false(wanted);
     assert_true(json_is_null(json_object_get(json_object_get(input, "prepared"), "ticket")));
+    json_decref(input);
+}
+
+/* The whole body, for free(). */
+static char *body_of(const struct form *form, size_t *len)
+{
+    char *out = xcalloc(1, 4096);
+    *len = 0;
+    for (size_t i = 0; i < form->body.count; i++) {
+        memcpy(out + *len, form->body.segments[i].text, form->body.segments[i].len);
+        *len += form->body.segments[i].len;
+    }
+    return out;
+}
+
+static void a_file_for_each_element(void **state)
+{
+    (void)state;
+    struct errbuf err = {{0}};
+    struct request_files files = {0};
+    struct form form;
+    struct answer answer;
+    bool wanted = false;
+    json_t *input = input_of("{\"id\":\"1\",\"url\":\"https://b.example/1\",\"content_text\":\"x\","
+                             "\"pictures\":[\"https://p.example/1\",\"https://p.example/2\"]}");
+    for (size_t at = 0; at < 2; at++) {
+        assert_true(request_step_wanted(&channel, 1, at, input, &wanted, &err) && wanted);
+        assert_true(request_render_step(&channel, 1, at, input, &files, &form, &err));
+        assert_string_equal(form.url.segments[0].text, at == 0 ? "https://p.example/1" : "https://p.example/2");
+        form_fini(&form);
+        answer_init(&answer, 1000);
+        answer_header_line(&answer, "HTTP/1.1 200 X", 14);
+        answer_body(&answer, at == 0 ? "\0--\r\n" : "two", at == 0 ? 5 : 3);
+        answer_finish(&answer);
+        assert_true(request_keep_step(&channel, 1, at, &answer, input, &files, &err));
+        answer_fini(&answer);
+    }
+    assert_true(request_step_wanted(&channel, 1, 2, input, &wanted, &err) && !wanted);
+    assert_int_equal(2, json_array_size(json_object_get(json_object_get(input, "prepared"), "fetched")));
+
+    size_t len;
+    assert_true(request_step_wanted(&channel, 2, 0, input, &wanted, &err) && wanted);
+    assert_true(request_render_step(&channel, 2, 0, input, &files, &form, &err));
+    char *body = body_of(&form, &len);
+    const struct form_header *type = &form.headers[form.header_count - 1];
+    for (size_t i = 0; i < form.header_count; i++)
+        if (strcmp(form.headers[i].name, "Content-Type") == 0) type = &form.headers[i];
+    const char *boundary = strstr(type->value.segments[0].text, "boundary=") + 9;
+    char expected[1024];
+    int n = snprintf(expected, sizeof expected,
+                     "--%s\r\nContent-Disposition: form-data; name=\"description\"\r\n\r\nnumber 1\r\n--%s\r\n"
+                     "Content-Disposition: form-data; name=\"file\"; filename=\"picture\"\r\nContent-Type: "
+                     "image/png\r\n\r\n",
+                     boundary, boundary);
+    assert_memory_equal(expected, body, n);
+    assert_memory_equal("\0--\r\n", body + n, 5);
+    assert_int_equal(n + 5 + (int)strlen(boundary) + 8, (int)len);
+    free(body);
+    form_fini(&form);
+
+    assert_true(request_step_wanted(&channel, 3, 1, input, &wanted, &err) && wanted);
+    assert_true(request_render_step(&channel, 3, 1, input, &files, &form, &err));
+    body = body_of(&form, &len);
+    assert_int_equal(3, len);
+    assert_memory_equal("two", body, 3);
+    free(body);
+    form_fini(&form);
+    request_files_fini(&files);
+    assert_false(request_render_step(&channel, 3, 1, input, &files, &form, &err));
+    assert_non_null(strstr(err.text, "prepare[3].request.body.file: must give {from: a step that kept bytes, type}"));
     json_decref(input);
 }
 
@@ -308,9 +379,15 @@ static void too_long_to_freeze(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_refused),    cmocka_unit_test(what_programs_see), cmocka_unit_test(frozen_and_thawed),
-        cmocka_unit_test(what_is_not_thawed), cmocka_unit_test(what_agrees),       cmocka_unit_test(steps),
-        cmocka_unit_test(too_long_to_freeze), cmocka_unit_test(a_step_that_is_not_wanted),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(what_programs_see),
+        cmocka_unit_test(frozen_and_thawed),
+        cmocka_unit_test(what_is_not_thawed),
+        cmocka_unit_test(what_agrees),
+        cmocka_unit_test(steps),
+        cmocka_unit_test(too_long_to_freeze),
+        cmocka_unit_test(a_step_that_is_not_wanted),
+        cmocka_unit_test(a_file_for_each_element),
     };
     return cmocka_run_group_tests(tests, make_channel, free_channel);
 }

@@ -40,6 +40,15 @@ static void preludes(void **state)
         verdict_prelude(&channel, VERDICT_STEP, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, cases[i].step);
         assert_int_equal(out.session_expired, answer.status == 401);
+        verdict_prelude(&channel, VERDICT_FETCH, &facts, &answer, &context, &out);
+        bool about_us = cases[i].step == EV_CREDENTIAL, wait = cases[i].step == EV_WAIT;
+        assert_int_equal(out.kind, about_us ? EV_REFUSED : wait ? EV_NOT_COMMITTED : cases[i].step);
+        assert_false(out.session_expired);
+        facts.complete = false;
+        facts.body_cut = true;
+        verdict_prelude(&channel, VERDICT_FETCH, &facts, &answer, &context, &out);
+        assert_int_equal(out.kind, EV_REFUSED);
+        facts.body_cut = false;
         facts.complete = false;
         verdict_prelude(&channel, VERDICT_STEP, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, EV_NOT_COMMITTED);

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Pictures among an item's attachments: fetched, uploaded with their descriptions, and published with the post, once."""
+import hashlib
+
+import pytest
+
+from lib.fleet import CHANNELS, Fleet
+from lib.tiers import wait_row
+from platform_sim.files import picture
+
+CREDENTIALS = ("tok-masto-7f3a9c", "app-pass-blue-90cd")
+
+
+class PictureFleet(Fleet):
+    """A fleet with a web server that has pictures."""
+
+    def __enter__(self):
+        super().__enter__()
+        self.files = self.add_fake("files", "files", "files/nobody", "unused-token-31d7")
+        return self
+
+    def attachment(self, path, title=None, mime_type="image/png"):
+        return {"url": f"{self.files}/{path}", "mime_type": mime_type, **({"title": title} if title is not None else {})}
+
+    def published(self, platform):
+        """Of the account's only post: (type, description, hash) of each picture; on Bluesky the hash is in the name."""
+        post, = self.sim.get("posts", instance=platform)["posts"]
+        if platform == "mastodon":
+            return [(one["type"], one["description"], one["sha256"]) for one in post["pictures"]]
+        embed = post.get("embed", {})
+        return [(one["image"]["mimeType"], one["alt"], one["image"]["ref"]["$link"].removeprefix("bafkrei"))
+                for one in embed.get("images", [])]
+
+
+def sha256(name):
+    return hashlib.sha256(picture(name)).hexdigest()
+
+
+@pytest.mark.parametrize("platform", ["mastodon", "bluesky"])
+def test_pictures_are_published_with_their_descriptions(platform):
+    channel = CHANNELS[platform]
+    with PictureFleet([platform]) as fleet:
+        attachments = [fleet.attachment("pictures/cat.png", 'A "cat" \u00fcber\r\nall'), fleet.attachment("pages/sound", mime_type="audio/mpeg"),
+                       fleet.attachment("pictures/dog.jpg", mime_type="image/jpeg")]
+        fleet.add(channel, fleet.item("it-1", attachments=attachments))
+        assert fleet.run_worker() == 0, fleet.output()
+        fleet.check_judge(**{f"{channel}/it-1": 1})
+        assert fleet.published(platform) == [("image/png", 'A "cat" \u00fcber\r\nall', sha256("cat")), ("image/jpeg", "", sha256("dog"))]
+        asked = fleet.sim.report()["instances"]["files"]
+        assert asked["reads"] == 2 and asked["unrouted"] == 0
+
+
+@pytest.mark.parametrize("platform", ["mastodon", "bluesky"])
+def test_an_item_without_pictures_needs_no_step(platform):
+    channel = CHANNELS[platform]
+    with PictureFleet([platform]) as fleet:
+        fleet.add(channel, fleet.item("it-1"))
+        fleet.start_worker(crash_at="after_claim").wait_killed()
+        assert fleet.db.hexists(f"lf:{{0}}:request:{channel}/it-1", "frozen")
+
+
+@pytest.mark.parametrize("platform, point", [("mastodon", "after_prepare"), ("mastodon", "after_last_byte"), ("bluesky", "after_last_byte")])
+def test_a_kill_publishes_no_second_post(platform, point):
+    """What was frozen names the uploads: a repeat uploads nothing again."""
+    channel = CHANNELS[platform]
+    delivery = f"{channel}/it-1"
+    with PictureFleet([platform]) as fleet:
+        fleet.add(channel, fleet.item("it-1", attachments=[fleet.attachment("pictures/cat.png", "A cat")]))
+        fleet.start_worker(crash_at=point).wait_killed()
+        frozen = fleet.db.hget(f"lf:{{0}}:request:{delivery}", "frozen")
+        assert ("22348641" in frozen or sha256("cat") in frozen) if point != "after_prepare" else frozen is None
+        fleet.start_reconciler()
+        fleet.start_worker()
+        fleet.wait_state(delivery, "published", timeout_s=45)
+        fleet.check_judge(**{delivery: 1})
+        assert fleet.published(platform) == [("image/png", "A cat", sha256("cat"))]
+
+
+@pytest.mark.parametrize("path, state, reason", [
+    ("pictures/gone.bmp", "rejected", "refused"), ("hidden/cat", "rejected", "refused"), ("pages/cat", "held", "spent")])
+def test_a_picture_that_cannot_be_had(path, state, reason):
+    """Somebody else's server says no: that is about the item, not about the channel or its credential."""
+    channel = CHANNELS["mastodon"]
+    with PictureFleet(["mastodon"], channel={"mastodon": {"max_attempts": 2}}) as fleet:
+        fleet.add(channel, fleet.item("it-1", attachments=[fleet.attachment(path)]))
+        fleet.start_worker()
+        wait_row(fleet, f"{channel}/it-1", state, reason, timeout_s=20)
+        fleet.add(channel, fleet.item("it-2"))
+        fleet.wait_state(f"{channel}/it-2", "published")
+        fleet.check_judge(**{f"{channel}/it-1": 0, f"{channel}/it-2": 1})
+        assert not any(secret in fleet.output() for secret in CREDENTIALS)

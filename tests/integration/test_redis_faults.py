@@ -233,7 +233,9 @@ def test_an_answer_to_take_gets_lost():
 
 @together.test
 def test_connections_die_all_the_time():
-    with Fleet(["mastodon", "webhook"], channel=UNPACED, proxied=True) as fleet:
+    """Their leases outlast it: a worker that waits before it connects again renews nothing meanwhile."""
+    long = {name: {**extra, "times": {**TIMES, "lease_ms": 30000}} for name, extra in UNPACED.items()}
+    with Fleet(["mastodon", "webhook"], channel=long, proxied=True) as fleet:
         deliveries = fleet.add_many("mastodon/brand", ids(100)) + fleet.add_many("webhook/brand", ids(100))
         workers = [fleet.start_worker() for _ in range(2)]
         for _ in range(25):

@@ -242,7 +242,7 @@ def test_connections_die_all_the_time():
             time.sleep(0.15)
             fleet.proxy.drop_all()
             fleet.db.script_flush()
-        fleet.wait_states(deliveries, "published", timeout_s=40)
+        fleet.wait_states(deliveries, "published", timeout_s=60)
         check_all_once(fleet, deliveries)
         assert [worker.stop() for worker in workers] == [0, 0]
 

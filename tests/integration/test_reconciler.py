@@ -330,7 +330,9 @@ def test_a_look_up_that_fails_is_no_absence():
         with scene.running() as reconciler:
             reconciler.wait_output("result=page_failed", timeout_s=20)
         assert scene.saw("bluesky", "requests") == 5
-        assert scene.state(delivery) == "uncertain"
+        # Five looks may outlast commit_by. Then an upsert may be sent again, still in doubt; nothing has proven it absent.
+        assert scene.ledger.state(delivery)[1] in ("no_answer", "replay")
+        assert "in_doubt" in scene.row(delivery)
 
 
 def test_a_credential_that_was_replaced_is_used_after_hup():

@@ -22,6 +22,7 @@ from .redis_row import RowUnreadable
 from .texts import item_id_in
 
 LOG_MAX = 5000
+LOG_WAIT_S = 0.3  # a held request is not waited for any longer
 VIOLATIONS_MAX = 1000
 WRITES_KEPT_MAX = 100
 STATE_FIELD, ATTEMPT_FIELD, CLAIMED = "state", "attempt", "claimed"
@@ -83,6 +84,7 @@ class Judge:
             self._counts = collections.defaultdict(lambda: dict.fromkeys(COUNTERS, 0))
             self._log = collections.deque(maxlen=LOG_MAX)
             self._numbers = 0
+            self._unlogged = set()
             self._expected.clear()
 
     def expect(self, instance, needle, delivery):
@@ -103,6 +105,7 @@ class Judge:
             generation = self._generation
             self._numbers += 1
             number = self._numbers
+            self._unlogged.add(number)
             counts = self._counts[instance.name]
             counts["requests"] += 1
             counts[COUNTER_OF_KIND[kind]] += 1
@@ -201,6 +204,7 @@ class Judge:
     def log(self, number, instance, request, kind, target, fault, end):
         """Keeps a line on a request for whoever debugs a test. `target` has no secrets; `end` says how it ended."""
         with self._lock:
+            self._unlogged.discard(number)
             self._log.append({
                 "number": number, "at_ms": time.time_ns() // 1_000_000, "instance": instance.name,
                 "method": request.method, "target": target, "kind": kind, "deliveries": request.deliveries,
@@ -214,6 +218,10 @@ class Judge:
             return sum(counts[what] for name, counts in self._counts.items() if instance in (None, name))
 
     def requests(self, instance=None, limit=LOG_MAX):
+        """The log. A client may ask for it with its answer in hand and the line not yet written: that moment is waited for."""
+        deadline = time.monotonic() + LOG_WAIT_S
+        while self._unlogged and time.monotonic() < deadline:
+            time.sleep(0.005)
         with self._lock:
             chosen = [line for line in self._log if instance in (None, line["instance"])]
         return chosen[-limit:]

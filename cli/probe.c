@@ -22,11 +22,11 @@ struct probe {
     bool taken;
 };
 
-struct probe *probe_open(struct channel *channel)
+struct probe *probe_open(struct channel *channel, const struct address_list *allowed)
 {
     struct probe *probe = xcalloc(1, sizeof(*probe));
     probe->channel = channel;
-    probe->pool = transfer_pool_new(1);
+    probe->pool = transfer_pool_new(1, allowed);
     session_init(&probe->session);
     return probe;
 }

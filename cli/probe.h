@@ -22,10 +22,11 @@
 #define PROBE_LOGINS_MAX 2
 #define PROBE_WAIT_MS    5000 /* the longest wait that is waited for */
 
+struct address_list; /* runtime/address.h */
 struct probe;
 
-/* The channel has its credentials and must live longer. */
-struct probe *probe_open(struct channel *channel);
+/* The channel has its credentials; it and what answers may lead to besides public addresses must live longer. */
+struct probe *probe_open(struct channel *channel, const struct address_list *allowed);
 void probe_close(struct probe **probe);
 
 enum probe_sent {

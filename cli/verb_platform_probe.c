@@ -267,7 +267,7 @@ static enum cli_exit probe_channel(struct probing *p)
     if (!descriptor_compiles(p->channel->descriptor, DESCRIPTOR_READ, &p->cli->err) ||
         !make_unknown(p->channel, id, key, &p->cli->err))
         return cli_fail(p->cli, EXIT_USAGE);
-    p->probe = probe_open(p->channel);
+    p->probe = probe_open(p->channel, &p->cli->config->fetch_allowed);
     p->index = mark_index_new(p->channel->descriptor->listing.floor == FLOOR_SERVER_TIME);
     p->search = search_new(p->channel, p->index, 0);
     const enum probe_sent sent = probe_login(p->probe);

@@ -115,6 +115,14 @@ bool descriptor_run(struct descriptor *descriptor, enum descriptor_half half, co
            program_run(descriptor->own->programs[half], part, input, result, err);
 }
 
+const char *descriptor_program_text(const struct descriptor *descriptor, const char *part)
+{
+    const struct shape_reader *reader = &descriptor->own->reader;
+    for (size_t i = 0; i < reader->program_count; i++)
+        if (strcmp(reader->programs[i].path, part) == 0) return reader->programs[i].text;
+    return "";
+}
+
 bool descriptor_ask(struct descriptor *descriptor, enum descriptor_half half, const char *part, const json_t *input,
                     bool *yes, struct errbuf *err)
 {

@@ -229,6 +229,9 @@ MUSTCHECK bool descriptor_compiles(struct descriptor *descriptor, enum descripto
 MUSTCHECK bool descriptor_run(struct descriptor *descriptor, enum descriptor_half half, const char *part,
                               const json_t *input, json_t **result, struct errbuf *err);
 
+/* What stands in the file for one of its programs; borrowed. */
+const char *descriptor_program_text(const struct descriptor *descriptor, const char *part);
+
 /* As descriptor_run for a program that answers yes or no: only true is yes, everything else no. */
 MUSTCHECK bool descriptor_ask(struct descriptor *descriptor, enum descriptor_half half, const char *part,
                               const json_t *input, bool *yes, struct errbuf *err);

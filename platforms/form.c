@@ -11,6 +11,7 @@
 
 #include "keys/canonical.h"
 #include "platforms/auth.h"
+#include "platforms/foreign.h"
 #include "platforms/origin.h"
 #include "runtime/buf.h"
 #include "runtime/die.h"
@@ -267,6 +268,7 @@ bool form_render(struct channel *channel, enum descriptor_half half, const struc
     if (ok && !request->anonymous) auth_add_headers(channel, form);
     ok = ok && (form_check(form, err) || errbuf_prefix(err, "%s: $.%s", channel->descriptor->file, request->url_part));
     json_decref(render.input);
+    if (ok) form->foreign = foreign_form(channel, request, form);
     if (!ok) form_fini(form);
     return ok;
 }

@@ -58,6 +58,7 @@ struct form {
     size_t header_count;
     bool has_body;
     struct form_text body;
+    bool foreign; /* data named its address: foreign.h. True for what form_parse gives, until its caller knows better */
 };
 
 /* A request ready to be sent. Secrets stand in it. */
@@ -66,6 +67,7 @@ struct http_request {
     char *url;
     char **headers; /* "Name: value" */
     size_t header_count;
+    bool foreign; /* the form's */
     bool has_body;
     char *body; /* body_len bytes and a NUL */
     size_t body_len;

@@ -306,6 +306,7 @@ bool form_fill(const struct form *form, const struct form_fill *fill, struct htt
     memcpy(out->method, form->method, sizeof(out->method));
     struct filled body = {0}, url = {0};
     bool ok = fill_text(&form->body, fill, out, &body, err);
+    out->foreign = form->foreign;
     out->has_body = form->has_body;
     out->body = body.bytes;
     out->body_len = body.len;

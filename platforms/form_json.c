@@ -116,6 +116,7 @@ static bool parse_form(const json_t *json, struct form *form)
 bool form_parse(const json_t *json, struct form *form, struct errbuf *err)
 {
     memset(form, 0, sizeof(*form));
+    form->foreign = true;
     bool ok = parse_form(json, form) || errbuf_set(err, "it is no frozen request of version %d", FORM_VERSION);
     ok = ok && form_check(form, err);
     if (!ok) form_fini(form);

@@ -8,6 +8,7 @@
 #include "platforms/auth.h"
 #include "platforms/channel.h"
 #include "platforms/entry.h"
+#include "platforms/foreign.h"
 #include "platforms/form.h"
 #include "platforms/limits_answer.h"
 #include "platforms/seen.h"
@@ -162,23 +163,10 @@ static const struct descriptor_step *current_step(const struct search *search)
     return search->step < descriptor->read_prepare_count ? &descriptor->read_prepare[search->step] : NULL;
 }
 
-/* Scheme and authority of a request's URL, in normal form; NULL where they are not plain text. The caller frees. */
-static char *origin_of(const struct form *form)
-{
-    if (form->url.count == 0 || form->url.segments[0].hole) return NULL;
-    const char *url = form->url.segments[0].text;
-    const char *authority = strstr(url, "://");
-    if (authority == NULL) return NULL;
-    char *origin = xstrndup(url, (size_t)(authority + 3 - url) + strcspn(authority + 3, "/?#\\"));
-    char *normal = url_normal(origin);
-    free(origin);
-    return normal;
-}
-
 /* The address of a next page comes from the platform, and our credential goes there: never to another server. */
 static bool is_same_origin(struct search *search, const struct form *form)
 {
-    char *origin = origin_of(form);
+    char *origin = foreign_origin(form);
     if (search->origin == NULL) {
         search->origin = origin;
         return true;

@@ -12,6 +12,9 @@
  * that was stopped for minutes still reads what came. At our limit a transfer is driven once more: what has arrived is
  * read, nothing is sent any more.
  *
+ * A request that says that data named its address (http_request.foreign) connects to public addresses only, and to what
+ * the pool was told to allow: checked for the address that the socket is opened for, whatever the name meant before.
+ *
  * transfer_start() copies what it needs from the request; request bytes are wiped when the transfer ends. The pool owns
  * a transfer until transfer_next_done() gives it to the caller, who ends it with transfer_free(). The environment's
  * proxy settings hold, as for every program that uses libcurl; what is found is logged once, without its value.
@@ -25,10 +28,11 @@
 
 struct http_request; /* platforms/form.h */
 struct answer;       /* platforms/answer.h */
+struct address_list; /* runtime/address.h */
 struct transfer;
 struct transfer_pool;
 
-#define TRANSFER_ERROR_BYTES       128
+#define TRANSFER_ERROR_BYTES       256
 #define TRANSFER_BODY_MAX_BYTES    (1024 * 1024) /* of an answer, where the options name no other bound */
 #define TRANSFER_HEADERS_MAX       300           /* lines of an answer's head */
 #define TRANSFER_HEADERS_MAX_BYTES (64 * 1024)
@@ -55,6 +59,7 @@ struct transfer_facts {
     bool reached;        /* the pre-request callback ran and allowed the send: bytes may have left. Nothing else proves
                             that nothing left, no result code does */
     bool resend_stopped; /* libcurl wanted to send it a second time */
+    bool forbidden;      /* not sent: data named the address, and it is neither public nor allowed */
     bool timed_out;      /* our limit, or the deadline before the send */
     bool complete;       /* an answer was read to its end, by the rules of HTTP */
     bool body_cut;       /* its body was longer than we keep; then complete is false */
@@ -64,8 +69,9 @@ struct transfer_facts {
     char error[TRANSFER_ERROR_BYTES]; /* what went wrong, "" if nothing did; no URL, no secret */
 };
 
-/* max: transfers in flight at once. A transfer started beyond it ends as one that was not sent. */
-struct transfer_pool *transfer_pool_new(int max);
+/* max: transfers in flight at once. A transfer started beyond it ends as one that was not sent. allowed: what requests
+ * may reach whose address comes from data, besides what is public; borrowed, NULL: nothing. */
+struct transfer_pool *transfer_pool_new(int max, const struct address_list *allowed);
 /* Ends what is in flight (resets its connections) and frees what is done and not fetched. */
 void transfer_pool_free(struct transfer_pool **pool);
 

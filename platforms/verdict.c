@@ -361,7 +361,9 @@ void verdict(struct channel *channel, const struct transfer_facts *facts, const 
 {
     struct view v;
     begin(&v, channel, facts, answer, context, out);
-    if (!facts->reached)
+    if (facts->forbidden)
+        decide(&v, EV_REFUSED, RS_NONE);
+    else if (!facts->reached)
         decide(&v, EV_NOT_SENT, RS_NONE);
     else if (!facts->complete && !facts->body_cut)
         decide(&v, EV_UNKNOWN, RS_NO_ANSWER);
@@ -422,7 +424,9 @@ void verdict_prelude(struct channel *channel, enum verdict_prelude prelude, cons
     struct view v;
     bool answered = facts->reached && (facts->complete || facts->body_cut);
     begin(&v, channel, facts, answer, context, out);
-    if (answered)
+    if (facts->forbidden && prelude != VERDICT_LOGIN)
+        decide(&v, EV_REFUSED, RS_NONE);
+    else if (answered)
         prelude_answered(&v, prelude, facts->status);
     else
         decide(&v, prelude != VERDICT_LOGIN && facts->reached ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);

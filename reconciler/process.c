@@ -72,7 +72,7 @@ static bool open_reconciler(struct process *p, struct errbuf *err)
     if (!setup_ledger(p->config, r->name, r->fleet.longest_window_ms, &r->ledger, err)) return false;
     r->link = setup_link(p->config, r->name);
     r->round = round_new(&r->ledger);
-    r->pool = transfer_pool_new(RECONCILER_WALKS_MAX);
+    r->pool = transfer_pool_new(RECONCILER_WALKS_MAX, &p->config->fetch_allowed);
     r->lane_count = channel_set_count(r->fleet.channels);
     r->lanes = xcalloc(r->lane_count, sizeof *r->lanes);
     for (size_t i = 0; i < r->lane_count; i++) {

@@ -55,6 +55,7 @@ void config_free(struct config **config)
     free(old->descriptor_dirs);
     free(old->path);
     config_redis_fini(&old->redis);
+    address_list_fini(&old->fetch_allowed);
     secret_free(&old->redis_password);
     json_decref(old->channels);
     free(old);

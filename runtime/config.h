@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "runtime/address.h"
 #include "runtime/errbuf.h"
 #include "runtime/secret.h"
 
@@ -71,6 +72,10 @@
            604800000, 0, 31536000000, "How long a rejected delivery's content is kept for a retry")                    \
     NUMBER(retention_outcomes_entries, "retention.outcomes_entries", "LANDFALL_RETENTION_OUTCOMES_ENTRIES", 100000,    \
            100, 100000000, "Length of the outcomes stream")                                                            \
+    TEXT(fetch_allow, "fetch.allow", "LANDFALL_FETCH_ALLOW", "", ANY,                                                  \
+         "Hosts and address ranges, with spaces between, that addresses from items and answers may lead to though "    \
+         "they "                                                                                                       \
+         "are not public")                                                                                             \
     TEXT(metrics_listen, "metrics.listen", "LANDFALL_METRICS_LISTEN", "", ANY,                                         \
          "Address of /metrics, /live and /ready, such as 127.0.0.1:9464; empty = none")                                \
     CHOICE(log_level, "log.level", "LANDFALL_LOG_LEVEL", 1, "debug|info|warn|error|fatal",                             \
@@ -102,9 +107,10 @@ struct config {
     CONFIG_SETTINGS(CONFIG_TEXT_FIELD, CONFIG_NUMBER_FIELD, CONFIG_CHOICE_FIELD)
     enum config_source sources[CONFIG_SETTING_COUNT]; /* in the order of the table */
     struct config_redis redis;
-    struct secret *redis_password; /* NULL: none */
-    char **descriptor_dirs;        /* in the order of search: as configured or "descriptors" beside the file, then the
-                                      installed ones */
+    struct address_list fetch_allowed; /* fetch.allow in parts */
+    struct secret *redis_password;     /* NULL: none */
+    char **descriptor_dirs; /* in the order of search: as configured or "descriptors" beside the file, then the
+                               installed ones */
     size_t descriptor_dir_count;
     json_t *channels; /* object: "platform/account" to an object; never NULL; the strings in it are not checked here */
 };

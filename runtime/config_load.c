@@ -415,7 +415,9 @@ static void resolve_paths(struct config *config)
 static bool check_and_finish(struct config *config, struct errbuf *err)
 {
     resolve_paths(config);
-    bool done = check_together(config, err) && config_redis_parse(config->redis_url, &config->redis, err);
+    bool done =
+        check_together(config, err) && config_redis_parse(config->redis_url, &config->redis, err) &&
+        (address_list_parse(config->fetch_allow, &config->fetch_allowed, err) || errbuf_prefix(err, "fetch.allow"));
     if (!done && config->path) {
         return errbuf_prefix(err, "%s", config->path);
     }

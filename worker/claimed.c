@@ -43,6 +43,7 @@ static bool goes_where_ours_go(struct slot *slot, struct errbuf *err)
     struct form today;
     if (!request_render(slot->lane->channel, slot->input, &today, err)) return false;
     bool agrees = request_agrees(&slot->form, &today);
+    slot->form.foreign = today.foreign || !agrees;
     form_fini(&today);
     return agrees || errbuf_set(err, "the frozen request goes to another place than the channel's requests do now");
 }

@@ -40,6 +40,15 @@ static void broken(struct worker *w, struct slot *slot, const char *why)
 
 /* ---- steps ---- */
 
+/* Somebody else's server is named by the item: an address that makes no request is the item's mistake. */
+static void unasked(struct worker *w, struct slot *slot, const char *why)
+{
+    if (slot->lane->channel->descriptor->prepare[slot->attempt.step].request.anonymous)
+        failed(w, slot, EV_REFUSED, why);
+    else
+        broken(w, slot, why);
+}
+
 static void step_over(struct worker *w, struct slot *slot)
 {
     slot->each_at = 0;
@@ -72,7 +81,7 @@ void prepare_step(struct worker *w, struct slot *slot)
     else if (!wanted)
         step_over(w, slot);
     else if (!start(w, slot, &err))
-        broken(w, slot, err.text);
+        unasked(w, slot, err.text);
 }
 
 void prepare_collect(struct worker *w, struct slot *slot, struct transfer *transfer)

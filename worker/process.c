@@ -77,7 +77,7 @@ static bool open_worker(struct process *p, struct errbuf *err)
     w->slot_count = (int)p->config->worker_slots;
     w->slots = xcalloc((size_t)w->slot_count, sizeof *w->slots);
     open_lanes(w);
-    w->pool = transfer_pool_new(w->slot_count + (int)w->lane_count);
+    w->pool = transfer_pool_new(w->slot_count + (int)w->lane_count, &p->config->fetch_allowed);
     return true;
 }
 

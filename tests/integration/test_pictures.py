@@ -12,7 +12,10 @@ CREDENTIALS = ("tok-masto-7f3a9c", "app-pass-blue-90cd")
 
 
 class PictureFleet(Fleet):
-    """A fleet with a web server that has pictures."""
+    """A fleet with a web server that has pictures, on this machine, which items may name."""
+
+    def __init__(self, platforms, allow="127.0.0.0/8", **more):
+        super().__init__(platforms, config={"fetch": {"allow": allow}}, **more)
 
     def __enter__(self):
         super().__enter__()
@@ -74,6 +77,29 @@ def test_a_kill_publishes_no_second_post(platform, point):
         fleet.wait_state(delivery, "published", timeout_s=45)
         fleet.check_judge(**{delivery: 1})
         assert fleet.published(platform) == [("image/png", "A cat", sha256("cat"))]
+
+
+@pytest.mark.parametrize("url, words", [
+    ("http://127.0.0.1:{port}/pictures/cat.png", "127.0.0.1 is at 127.0.0.1, which is no public address"),
+    ("http://localhost:{port}/pictures/cat.png", "localhost is at "),
+    ("http://[::ffff:7f00:1]:{port}/pictures/cat.png", "127.0.0.1, which is no public address"),
+    ("http://169.254.169.254/latest/meta-data/", "169.254.169.254 is at 169.254.169.254, which is no public address"),
+    ("file:///etc/passwd", "not an http or https address"),
+    ("gopher://127.0.0.1:{port}/x", "not an http or https address"),
+    ("http://someone@127.0.0.1:{port}/pictures/cat.png", "holds a user name"),
+])
+def test_a_picture_within_the_own_network_is_refused(url, words):
+    """Who may name an address for us to fetch must not see with it what only this machine can reach."""
+    channel = CHANNELS["mastodon"]
+    with PictureFleet(["mastodon"], allow="") as fleet:
+        port = fleet.files.split(":")[2].split("/")[0]
+        fleet.add(channel, fleet.item("it-1", attachments=[{"url": url.format(port=port), "mime_type": "image/png"}]))
+        assert fleet.run_worker() == 4, fleet.output()
+        assert (fleet.row(f"{channel}/it-1")["state"], fleet.row(f"{channel}/it-1")["reason"]) == ("rejected", "refused")
+        assert words in fleet.db.hget(f"lf:{{0}}:request:{channel}/it-1", "detail")
+        assert f"{channel}/it-1" in fleet.output() and words in fleet.output()
+        report = fleet.check_judge(**{f"{channel}/it-1": 0})
+        assert "files" not in report["instances"], "it was asked for something"
 
 
 @pytest.mark.parametrize("path, state, reason", [

@@ -16,7 +16,7 @@ MAY_INCLUDE = {
 # Headers that only some files may include: (pattern of the header, pattern of the files that may, why).
 ONLY_IN = [
     (r"hiredis/.*|hiredis\.h|async\.h", r"ledger/.*", "everything Redis is behind ledger/"),
-    (r"curl/.*", r"platforms/transfer\.c", "one place knows how a transfer fails"),
+    (r"curl/.*", r"platforms/transfer(_setup|_inner)?\.[ch]", "one place knows how a transfer fails"),
     (r"jq\.h|jv\.h", r"platforms/program\.c", "libjq has a cage, one file"),
     (r"microhttpd\.h", r"runtime/.*", "the metrics endpoint is the only server"),
     (r"platforms/request\.h", r"(worker|platforms|cli)/.*", "the write half of a platform is not for who only reads"),
@@ -29,7 +29,7 @@ ONLY_IN = [
 ONLY_SAID_IN = [
     (r"(?:\.|->)\s*write\s*=(?!=|\s*false\b)", r"worker/send\.c|(?!worker|reconciler|cli)\w+/.*",
      "a write request is sent in one place"),
-    (r"\bcurl_\w+\s*\(", r"platforms/transfer\.c", "one place knows how a transfer fails"),
+    (r"\bcurl_\w+\s*\(", r"platforms/transfer(_setup|_inner)?\.[ch]", "one place knows how a transfer fails"),
 ]
 
 # keys/ and core/ decide and compute: no network, no clock, no process, no other library than what computes.

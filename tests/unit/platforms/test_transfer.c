@@ -112,7 +112,7 @@ static struct transfer_facts run_on_dying(const struct raw_action *actions, cons
                                           bool fresh, int *requests)
 {
     struct raw_server *server = raw_server_start(actions);
-    struct transfer_pool *pool = transfer_pool_new(4);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct sent first = sent_to(server->port, "GET", NULL);
     struct transfer *t = run(pool, &first);
     assert_true(transfer_facts(t)->complete);
@@ -220,7 +220,7 @@ static void nothing_is_sent_after_the_limit(void **state)
     (void)state;
     static const struct raw_action actions[] = {ACCEPT, READ_HEAD, SLEEP(100), SEE_END, SIGNAL, END};
     struct raw_server *server = raw_server_start(actions);
-    struct transfer_pool *pool = transfer_pool_new(4);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct sent s = sent_to(server->port, "POST", "");
     free(s.request.body);
     s.request.body_len = 32 << 20;
@@ -278,7 +278,7 @@ static void a_slow_name_holds_up_nobody(void **state)
     (void)state;
     static const struct raw_action actions[] = {ACCEPT, READ, SLEEP(50), WRITE(OK_ANSWER), END};
     struct raw_server *server = raw_server_start(actions);
-    struct transfer_pool *pool = transfer_pool_new(4);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct sent slow = sent_to(server->port, "POST", "x"), good = sent_to(server->port, "POST", "x");
     free(slow.request.url);
     slow.request.url = xstrdup("http://slow.test/");
@@ -376,7 +376,7 @@ static void more_than_the_pool_takes(void **state)
     (void)state;
     static const struct raw_action actions[] = {END};
     struct raw_server *server = raw_server_start(actions);
-    struct transfer_pool *pool = transfer_pool_new(1);
+    struct transfer_pool *pool = transfer_pool_new(1, NULL);
     struct sent s = sent_to(server->port, "POST", "x");
     struct transfer *one = transfer_start(pool, &s.request, &s.options);
     struct transfer *two = transfer_start(pool, &s.request, &s.options);

@@ -14,7 +14,7 @@ static void simple_answer(void **state)
     (void)state;
     static const struct raw_action actions[] = {ACCEPT, READ, WRITE(OK_ANSWER), END};
     struct raw_server *server = raw_server_start(actions);
-    struct transfer_pool *pool = transfer_pool_new(4);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct sent s = sent_to(server->port, "GET", NULL);
     s.options.owner = server;
     struct transfer *t = run(pool, &s);
@@ -41,7 +41,7 @@ static void an_answer_that_has_arrived_is_read(void **state)
     static const struct raw_action actions[] = {
         ACCEPT, READ, SLEEP(50), WRITE("HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n"), FILL(900000), SIGNAL, END};
     struct raw_server *server = raw_server_start(actions);
-    struct transfer_pool *pool = transfer_pool_new(4);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct sent s = sent_to(server->port, "POST", "x");
     s.options.limit_ms = 600;
     int64_t began_ms = clock_boottime_ms();
@@ -146,7 +146,7 @@ static void interim_answers_are_not_the_answer(void **state)
         ACCEPT, READ, WRITE("HTTP/1.1 103 Early\r\nX-Early: 1\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"), WRITE(OK_ANSWER),
         END};
     struct raw_server *server = raw_server_start(actions);
-    struct transfer_pool *pool = transfer_pool_new(4);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct sent s = sent_to(server->port, "POST", "x");
     struct transfer *t = run(pool, &s);
     assert_true(transfer_facts(t)->complete);
@@ -187,7 +187,7 @@ static void a_late_answer_reaches_nobody_else(void **state)
         ACCEPT, READ, SLEEP(250),       WRITE("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate"),
         ACCEPT, READ, WRITE(OK_ANSWER), END};
     struct raw_server *server = raw_server_start(actions);
-    struct transfer_pool *pool = transfer_pool_new(4);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct sent s = sent_to(server->port, "POST", "x");
     s.options.limit_ms = 120;
     struct transfer *t = run(pool, &s);
@@ -206,7 +206,7 @@ static void a_late_answer_reaches_nobody_else(void **state)
 static void other_descriptors_wake_the_wait(void **state)
 {
     (void)state;
-    struct transfer_pool *pool = transfer_pool_new(1);
+    struct transfer_pool *pool = transfer_pool_new(1, NULL);
     int pipes[2];
     assert_int_equal(pipe(pipes), 0);
     struct transfer_fd fds[] = {{.fd = -1}, {.fd = pipes[0]}, {.fd = pipes[1], .want_write = true}};
@@ -236,7 +236,7 @@ static void a_drip_ends_at_the_limit(void **state)
         SLEEP(50), FILL(1),   SLEEP(50),
         FILL(1),   SEE_END,   END};
     struct raw_server *server = raw_server_start(actions);
-    struct transfer_pool *pool = transfer_pool_new(4);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct sent s = sent_to(server->port, "POST", "x");
     s.options.limit_ms = 180;
     struct transfer *t = run(pool, &s);

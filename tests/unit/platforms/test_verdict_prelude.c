@@ -57,6 +57,15 @@ static void preludes(void **state)
         facts.reached = false;
         verdict_prelude(&channel, VERDICT_STEP, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, EV_NOT_SENT);
+        facts.forbidden = true;
+        verdict_prelude(&channel, VERDICT_FETCH, &facts, &answer, &context, &out);
+        assert_int_equal(out.kind, EV_REFUSED);
+        verdict_prelude(&channel, VERDICT_STEP, &facts, &answer, &context, &out);
+        assert_int_equal(out.kind, EV_REFUSED);
+        verdict_prelude(&channel, VERDICT_LOGIN, &facts, &answer, &context, &out);
+        assert_int_equal(out.kind, EV_NOT_SENT);
+        verdict(&channel, &facts, &answer, &context, &out);
+        assert_int_equal(out.kind, EV_REFUSED);
         answer_fini(&answer);
     }
 }

@@ -79,7 +79,7 @@ static inline struct transfer *run(struct transfer_pool *pool, struct sent *s)
 /* One request on a new pool; facts are copied, the rest is freed. */
 static inline struct transfer_facts run_alone(struct sent *s)
 {
-    struct transfer_pool *pool = transfer_pool_new(4);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct transfer *t = run(pool, s);
     struct transfer_facts facts = *transfer_facts(t);
     transfer_free(&t);

@@ -13,7 +13,7 @@ void meters_init(struct meters *meters, struct metrics *metrics)
         .deliveries = metrics_gauge(metrics, "landfall_deliveries", "Deliveries by channel and state"),
         .breaker = metrics_gauge(metrics, "landfall_breaker_open", "1 while a channel's platform is left alone"),
         .oldest = metrics_gauge(metrics, "landfall_oldest_seconds",
-                                "Since when the first delivery waits for its channel (approved), or is uncertain"),
+                                "Since when the first delivery waits for its channel, is being sent, or is uncertain"),
         .journal = metrics_gauge(metrics, "landfall_journal_entries", "Deliveries whose outcome is unknown"),
         .rounds = metrics_counter(metrics, "landfall_rounds_total", "Rounds that were made"),
         .round_trips = metrics_counter(metrics, "landfall_ledger_round_trips_total", "Rounds that Redis answered"),
@@ -80,9 +80,13 @@ bool meters_ask(struct meters *meters, const struct ledger *ledger, struct redis
     size_t count = 0;
     int64_t waiting_ms = 0;
     int64_t uncertain_ms = 0;
+    int64_t claimed_ms = 0;
     if (!reads_overview(ledger, link, &overview, limit_ms, err) ||
-        !reads_channels(ledger, link, NULL, &channels, &count, limit_ms, err))
+        !reads_channels(ledger, link, NULL, &channels, &count, limit_ms, err) ||
+        !reads_oldest_claim(ledger, link, &claimed_ms, limit_ms, err)) {
+        reads_channels_free(&channels);
         return false;
+    }
     metrics_clear(meters->deliveries);
     metrics_clear(meters->breaker);
     for (size_t i = 0; i < count; i++) {
@@ -91,6 +95,7 @@ bool meters_ask(struct meters *meters, const struct ledger *ledger, struct redis
         uncertain_ms = earlier(uncertain_ms, channels[i].uncertain_since_ms);
     }
     tell_oldest(meters, "state=\"approved\"", waiting_ms, overview.now_ms);
+    tell_oldest(meters, "state=\"claimed\"", claimed_ms, overview.now_ms);
     tell_oldest(meters, "state=\"uncertain\"", uncertain_ms, overview.now_ms);
     metrics_set(meters->journal, "", (double)overview.journal_length);
     reads_channels_free(&channels);

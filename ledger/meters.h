@@ -29,7 +29,7 @@ void meters_round(struct meters *meters, bool answered);
 void meters_error(struct meters *meters, const char *text);
 /* Cheap; called in every turn. up: Redis answers, and is ours. */
 void meters_update(struct meters *meters, const struct redis_link *link, bool up);
-/* Asks the ledger for what only it knows, in two round trips. False: it could not be asked. */
+/* Asks the ledger for what only it knows, in a few round trips. False: it could not be asked. */
 MUSTCHECK bool meters_ask(struct meters *meters, const struct ledger *ledger, struct redis_link *link, int64_t limit_ms,
                           struct errbuf *err);
 

@@ -11,6 +11,8 @@
 #include "ledger/feed_entry.h"
 #include "runtime/die.h"
 
+#define AGENDA_FIRST 128 /* members that are asked for the oldest claim */
+
 /* ---- one delivery ---- */
 
 enum { ASK_ROW, ASK_REQUEST, ASK_LEASE, ASK_LEASE_LEFT, ASK_AGENDA, ASK_WAITING, ASKS_PER_DELIVERY };
@@ -202,6 +204,55 @@ bool reads_overview(const struct ledger *ledger, struct redis_link *link, struct
         args_free_replies(r, args.command_count);
     }
     args_fini(&args);
+    return ok;
+}
+
+/* Asks for the rows of those members that are deliveries. */
+static void ask_claims(const struct redisReply *members, const struct names *names, struct args *args)
+{
+    static const char prefix[] = "delivery:";
+    for (size_t i = 0; i < answer_count(members); i++) {
+        struct delivery_id id;
+        char words[KEYS_ERR_BYTES];
+        size_t len;
+        const char *member = answer_text(answer_at(members, i), &len);
+        if (strlen(member) != len || strncmp(member, prefix, sizeof prefix - 1) != 0 ||
+            !identity_parse(member + sizeof prefix - 1, &id, words))
+            continue;
+        args_command(args, "HMGET");
+        args_key(args, names, NAMES_DELIVERY, member + sizeof prefix - 1);
+        args_text(args, "state");
+        args_text(args, "claimed_at");
+    }
+}
+
+bool reads_oldest_claim(const struct ledger *ledger, struct redis_link *link, int64_t *since_ms, int64_t limit_ms,
+                        struct errbuf *err)
+{
+    struct args first, second;
+    struct redisReply **members;
+    *since_ms = 0;
+    args_init(&first);
+    args_command(&first, "ZRANGE");
+    args_key(&first, &ledger->names, NAMES_AGENDA, NULL);
+    args_number(&first, 0);
+    args_number(&first, AGENDA_FIRST - 1);
+    bool ok = args_read(&first, link, &members, limit_ms, err);
+    args_fini(&first);
+    if (!ok) return false;
+    args_init(&second);
+    ask_claims(members[0], &ledger->names, &second);
+    /* An error reply belongs to one delivery (a key of another type). */
+    struct redisReply **rows = xcalloc(second.command_count + 1, sizeof *rows);
+    ok = second.command_count == 0 || args_exchange(&second, link, rows, limit_ms, err);
+    for (size_t i = 0; ok && i < second.command_count; i++) {
+        const int64_t claimed_ms = answer_number_or_0(answer_at(rows[i], 1));
+        if (!answer_is(answer_at(rows[i], 0), "claimed") || claimed_ms == 0) continue;
+        if (*since_ms == 0 || claimed_ms < *since_ms) *since_ms = claimed_ms;
+    }
+    args_free_replies(rows, second.command_count);
+    args_free_replies(members, 1);
+    args_fini(&second);
     return ok;
 }
 

@@ -78,6 +78,11 @@ struct reads_overview {
 MUSTCHECK bool reads_overview(const struct ledger *ledger, struct redis_link *link, struct reads_overview *out,
                               int64_t limit_ms, struct errbuf *err);
 
+/* Since when the oldest claim lasts, 0: there is none. A claim stands on the agenda at the end of its lease, so the
+ * agenda's first 128 members are asked, in two round trips: behind more than that many overdue ones it is not seen. */
+MUSTCHECK bool reads_oldest_claim(const struct ledger *ledger, struct redis_link *link, int64_t *since_ms,
+                                  int64_t limit_ms, struct errbuf *err);
+
 /* Who owns an external id: *found false where nobody does. */
 MUSTCHECK bool reads_post_owner(const struct ledger *ledger, struct redis_link *link, const char *channel,
                                 const char *ext_id, bool *found, char delivery[IDENTITY_NAME_BYTES], int64_t limit_ms,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/log.h"
 #include "runtime/random.h"
 
 /* A claim that reaches Redis later than this refuses itself: the worker has given up waiting for its answer by then. */
@@ -69,6 +70,20 @@ struct redis_link *setup_link(const struct config *config, const char *name)
         .name = name,
     };
     return link_new(&address);
+}
+
+bool setup_reload(struct config *config, struct redis_link *link)
+{
+    struct errbuf err = {{0}};
+    bool changed = false;
+    if (!config_reload_password(config, &changed, &err)) {
+        log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("why", err.text));
+        return false;
+    }
+    if (!changed) return false;
+    link_set_password(link, config->redis_password);
+    log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("of", "redis"));
+    return true;
 }
 
 void setup_name(const struct config *config, char out[64])

@@ -20,6 +20,9 @@ MUSTCHECK bool setup_environment(const struct ledger *ledger, const char *theirs
 MUSTCHECK bool setup_channels(const struct config *config, size_t count, struct errbuf *err);
 /* Puts in front of an error of a connection where its address stands and what it is. */
 void setup_explain_away(const struct config *config, struct errbuf *err);
+/* SIGHUP: the Redis password once more, logged; a bad file is reported and the old one stays. True: it is another
+ * one, and the link has it. */
+bool setup_reload(struct config *config, struct redis_link *link);
 /* config.worker_name, or `<host>-<8 random hex digits>` (63 bytes at most): unique without asking anybody. */
 void setup_name(const struct config *config, char out[64]);
 

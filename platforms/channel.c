@@ -8,6 +8,7 @@
 #include "platforms/program.h"
 #include "runtime/clock.h"
 #include "runtime/die.h"
+#include "runtime/log.h"
 
 struct channel_set {
     struct channel **items;
@@ -145,6 +146,17 @@ static bool compile_text(struct channel *channel, struct errbuf *err)
     text_path(channel, path);
     struct program_part part = {path, channel->text};
     return channel->text_program || program_new("configuration", &part, 1, &channel->text_program, err);
+}
+
+bool channel_reload(struct channel *channel)
+{
+    struct errbuf err = {{0}};
+    bool changed = false;
+    if (!credentials_reload(&channel->credentials, &changed, &err))
+        log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("channel", channel->name), LOG_S("why", err.text));
+    else if (changed)
+        log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("channel", channel->name));
+    return changed;
 }
 
 bool channel_compiles(struct channel *channel, enum descriptor_half half, struct errbuf *err)

@@ -72,6 +72,10 @@ struct channel_facts {
 /* The input object of programs, without part, hole, answer, cursor and prepared, which whoever runs one adds. */
 json_t *channel_input(const struct channel *channel, const struct channel_facts *facts);
 
+/* SIGHUP: its credentials once more, logged; what cannot be read is reported and the old ones stay. True: they are
+ * other ones, and a session that was begun with the old ones is over. */
+bool channel_reload(struct channel *channel);
+
 /* Compiles all programs that are compiled at their first use otherwise: to say at once what is wrong with them. */
 MUSTCHECK bool channel_compiles(struct channel *channel, enum descriptor_half half, struct errbuf *err);
 

@@ -31,6 +31,8 @@ static const char help[] =
     "  --json                 drain: one JSON object a line (plan, delivery, progress, wait, busy, summary)\n"
     "  --config FILE          the configuration (else $LANDFALL_CONFIG, ./landfall.json, /etc/landfall/landfall.json)\n"
     "  --check                reads configuration, channels and credentials, asks Redis, says what is wrong, ends\n"
+    "  --check=live           asks the reconciler that runs here whether its loop moves; for health checks\n"
+    "  --check=ready          asks it whether it can work: channels, a Redis that takes writes\n"
     "  --version              this program's version\n"
     "\n"
     "Signals: TERM and INT end it after the current step, a second one at once; HUP reads credentials again.\n"
@@ -45,7 +47,8 @@ static const char help[] =
 struct options {
     const char *config_path;
     bool run, check;
-    bool for_drain; /* some option that only drain takes */
+    const char *ask; /* "live", "ready": the reconciler that runs here */
+    bool for_drain;  /* some option that only drain takes */
     struct drain_options drain;
     const char **channels; /* owned */
 };
@@ -126,7 +129,7 @@ static int read_options(int argc, char **argv, struct options *o)
         {"wait", no_argument, NULL, 'w'},
         {"timeout", required_argument, NULL, 't'},
         {"json", no_argument, NULL, 'j'},
-        {"check", no_argument, NULL, 'k'},
+        {"check", optional_argument, NULL, 'k'},
         {"version", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -136,7 +139,7 @@ static int read_options(int argc, char **argv, struct options *o)
         const char *wrong = NULL;
         switch (option) {
         case 'c': o->config_path = optarg; break;
-        case 'k': o->check = true; break;
+        case 'k': o->check = true, o->ask = optarg; break;
         case 'v': printf("landfall-reconciler %s\n", LANDFALL_VERSION); return 0;
         case 'h': fputs(help, stdout); return 0;
         default: wrong = read_drain_option(option, optarg, o); break;
@@ -176,6 +179,10 @@ int main(int argc, char **argv)
     struct errbuf err = {{0}};
     int code = read_options(argc, argv, &options);
     if (code >= 0) goto out;
+    if (options.ask) {
+        code = service_check(&process_program, options.config_path, options.ask);
+        goto out;
+    }
     if (!process_open(&process, options.config_path, options.run && !options.check, &err)) {
         log_event(LOG_LEVEL_FATAL, "reconciler.refused", LOG_S("why", err.text));
         code = process.exit_code;

@@ -14,27 +14,19 @@
 #include "runtime/die.h"
 #include "runtime/log.h"
 #include "runtime/random.h"
-#include "runtime/signals.h"
 
 #define PROCESS_TURN_MAX_MS 1000  /* no turn of the loop waits longer */
 #define PROCESS_CHORES_MS   10000 /* heartbeat and time */
 #define PROCESS_RETRY_MS    1000  /* a heartbeat that Redis did not take is tried again */
 #define PROCESS_ASK_MS      15000 /* the gauges that only the ledger knows */
-#define PROCESS_LIVE_MS     15000 /* /live: the loop has turned since */
 #define PROCESS_NO_REDIS_MS 100   /* without Redis no step of a walk is hurried */
 #define PROCESS_BASE_NAME   44    /* of the name; a walk lease holds 64 bytes */
+
+const struct service_program process_program = {"landfall-reconciler", SERVICE_RECONCILER_PORT};
 
 static const char *const crash_points[] = {"after_walk_begin", "after_page", "before_resolve", "after_resolve", NULL};
 
 /* ---- opening ---- */
-
-static bool live(void *context, char *why, size_t why_size)
-{
-    const struct process *p = context;
-    const int64_t age_ms = clock_boottime_ms() - p->last_turn_boot_ms;
-    snprintf(why, why_size, "the loop turned %" PRId64 " ms ago", age_ms);
-    return age_ms < PROCESS_LIVE_MS;
-}
 
 static bool ready(void *context, char *why, size_t why_size)
 {
@@ -42,16 +34,6 @@ static bool ready(void *context, char *why, size_t why_size)
     const struct reconciler *r = &p->reconciler;
     const struct setup_readiness facts = {r->lane_count, r->stopping, link_is_open(r->link), p->takes_writes};
     return setup_ready(p->config, &facts, why, why_size);
-}
-
-static bool open_http(struct process *p, struct errbuf *err)
-{
-    const struct metrics_http_options options = {.listen = p->config->metrics_listen,
-                                                 .metrics = p->reconciler.gauges.metrics,
-                                                 .live = live,
-                                                 .ready = ready,
-                                                 .context = p};
-    return p->config->metrics_listen[0] == '\0' || metrics_http_open(&options, &p->http, err);
 }
 
 /* The holder of a walk lease is known by its name, so two processes of one configuration need two. */
@@ -86,15 +68,14 @@ bool process_open(struct process *p, const char *config_path, bool serve, struct
 {
     memset(p, 0, sizeof *p);
     p->exit_code = 1;
-    p->signal_fd = signals_open();
-    secret_protect_process();
     gauges_init(&p->reconciler.gauges);
-    p->started_wall_ms = clock_wall_ms();
-    p->last_turn_boot_ms = clock_boottime_ms();
+    secret_protect_process();
+    service_init(&p->service, &process_program, p->reconciler.gauges.metrics);
     if (!config_load(config_path, &p->config, err)) goto failed;
     log_configure((enum log_level)p->config->log_level, (enum log_format)p->config->log_format);
     if (!crash_configure(p->config->environment, crash_points, err) || !open_reconciler(p, err) ||
-        (serve && !open_http(p, err)))
+        (serve &&
+         !service_open_page(&p->service, p->config->metrics_listen, p->reconciler.gauges.metrics, ready, p, err)))
         goto failed;
     return true;
 failed:
@@ -105,7 +86,6 @@ failed:
 void process_close(struct process *p)
 {
     struct reconciler *r = &p->reconciler;
-    metrics_http_close(&p->http);
     for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++)
         walk_drop(r, &r->walks[i]);
     transfer_pool_free(&r->pool);
@@ -116,9 +96,9 @@ void process_close(struct process *p)
     free(r->lanes);
     free(r->strangers);
     fleet_fini(&r->fleet);
+    service_close(&p->service);
     gauges_fini(&r->gauges);
     config_free(&p->config);
-    signals_close(p->signal_fd);
 }
 
 /* ---- the end ---- */
@@ -142,7 +122,7 @@ static bool is_walking(const struct reconciler *r)
 bool process_over(const struct process *p)
 {
     const struct reconciler *r = &p->reconciler;
-    return p->stop_at_once || (r->stopping && (!is_walking(r) || !link_is_open(r->link)));
+    return p->service.stop_at_once || (r->stopping && (!is_walking(r) || !link_is_open(r->link)));
 }
 
 /* ---- a turn ---- */
@@ -165,53 +145,28 @@ static int wait_ms(const struct process *p)
 
 static void wait_for_something(struct process *p)
 {
-    struct transfer_fd fds[] = {{.fd = p->signal_fd}, {.fd = metrics_http_fd(p->http)}};
-    const int limit_ms = metrics_http_timeout_ms(p->http, wait_ms(p));
-    transfer_wait(p->reconciler.pool, fds, sizeof fds / sizeof fds[0], limit_ms);
-    metrics_http_run(p->http);
-    p->last_turn_boot_ms = clock_boottime_ms();
+    struct transfer_fd fds[] = {{.fd = p->service.signal_fd}, {.fd = metrics_http_fd(p->service.http)}};
+    transfer_wait(p->reconciler.pool, fds, sizeof fds / sizeof fds[0], service_timeout_ms(&p->service, wait_ms(p)));
+    service_turned(&p->service);
 }
 
-static void reload_password(struct process *p)
+static void reload(struct process *p)
 {
-    struct errbuf err = {{0}};
-    bool changed = false;
-    if (!config_reload_password(p->config, &changed, &err)) {
-        log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("why", err.text));
-    } else if (changed) {
-        link_set_password(p->reconciler.link, p->config->redis_password);
-        log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("of", "redis"));
-    }
-}
-
-static void reload(struct reconciler *r)
-{
+    struct reconciler *r = &p->reconciler;
+    (void)setup_reload(p->config, r->link);
     for (size_t i = 0; i < r->lane_count; i++) {
         struct lane *lane = &r->lanes[i];
-        struct errbuf err = {{0}};
-        bool changed = false;
-        if (!credentials_reload(&lane->channel->credentials, &changed, &err)) {
-            log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("channel", lane->channel->name), LOG_S("why", err.text));
-        } else if (changed) {
-            session_drop(&lane->session);
-            lane->refusal_told = false;
-            log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("channel", lane->channel->name));
-        }
+        if (!channel_reload(lane->channel)) continue;
+        session_drop(&lane->session);
+        lane->refusal_told = false;
     }
 }
 
 static void handle_signals(struct process *p)
 {
-    enum signals_event event;
-    while ((event = signals_read(p->signal_fd)) != SIGNALS_NONE) {
-        if (event == SIGNALS_RELOAD) {
-            reload_password(p);
-            reload(&p->reconciler);
-        } else if (p->reconciler.stopping)
-            p->stop_at_once = true;
-        else
-            reconciler_stop(&p->reconciler, 0);
-    }
+    const struct service_wanted wanted = service_wanted(&p->service, p->reconciler.stopping);
+    if (wanted.reload) reload(p);
+    if (wanted.stop) reconciler_stop(&p->reconciler, 0);
 }
 
 static void keep_link(struct reconciler *r)
@@ -230,15 +185,15 @@ static void keep_link(struct reconciler *r)
 static void heartbeat(struct process *p)
 {
     struct errbuf err = {{0}};
-    char text[128];
+    char text[192];
     struct reconciler *r = &p->reconciler;
     int walking = 0;
     for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++)
         walking += r->walks[i].phase != WALK_FREE;
-    snprintf(text, sizeof text, "resolved=%" PRId64 " walking=%d channels=%zu", r->resolved_count, walking,
-             r->lane_count);
-    p->takes_writes =
-        alive_tell(&r->ledger, r->link, "reconciler", p->started_wall_ms, text, p->config->redis_round_limit_ms, &err);
+    snprintf(text, sizeof text, "resolved=%" PRId64 " walking=%d channels=%zu metrics=%s", r->resolved_count, walking,
+             r->lane_count, p->service.address);
+    p->takes_writes = alive_tell(&r->ledger, r->link, "reconciler", p->service.started_wall_ms, text,
+                                 p->config->redis_round_limit_ms, &err);
     if (p->takes_writes) return;
     p->next_chores_ms = clock_boottime_ms() + PROCESS_RETRY_MS;
     log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
@@ -258,7 +213,7 @@ static void chores(struct process *p)
     if (link_is_open(r->link) && !reconciler_read_time(r, &overview, &err))
         log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
     log_limited_flush(now);
-    if (p->http == NULL || now < p->next_ask_ms || !link_is_open(r->link)) return;
+    if (p->service.http == NULL || now < p->next_ask_ms || !link_is_open(r->link)) return;
     p->next_ask_ms = now + PROCESS_ASK_MS;
     if (!meters_ask(&r->gauges.ledger, &r->ledger, r->link, p->config->redis_round_limit_ms, &err))
         log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));

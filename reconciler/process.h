@@ -6,18 +6,18 @@
 #define LANDFALL_RECONCILER_PROCESS_H
 
 #include "reconciler/reconciler.h"
-#include "runtime/metrics_http.h"
+#include "runtime/service.h"
 
 struct process {
     struct config *config;
     struct reconciler reconciler;
-    struct metrics_http *http; /* NULL: none */
-    int signal_fd;
-    int64_t started_wall_ms, last_turn_boot_ms, next_chores_ms, next_ask_ms;
-    bool stop_at_once;
+    struct service service;
+    int64_t next_chores_ms, next_ask_ms;
     bool takes_writes; /* Redis took the last heartbeat */
     int exit_code;     /* of an open that failed */
 };
+
+extern const struct service_program process_program;
 
 /* serve: with metrics endpoint, as a service. False: err says why, exit_code with what to end; nothing is left open. */
 MUSTCHECK bool process_open(struct process *p, const char *config_path, bool serve, struct errbuf *err);

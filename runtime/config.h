@@ -76,8 +76,9 @@
          "Hosts and address ranges, with spaces between, that addresses from items and answers may lead to though "    \
          "they "                                                                                                       \
          "are not public")                                                                                             \
-    TEXT(metrics_listen, "metrics.listen", "LANDFALL_METRICS_LISTEN", "", ANY,                                         \
-         "Address of /metrics, /live and /ready, such as 127.0.0.1:9464; empty = none")                                \
+    TEXT(metrics_listen, "metrics.listen", "LANDFALL_METRICS_LISTEN", "auto", ANY,                                     \
+         "Address of /metrics, /live and /ready, such as 127.0.0.1:9464; auto = the first free port of 127.0.0.1, "    \
+         "from 9464 (worker) or 9480 (reconciler); off = none")                                                        \
     CHOICE(log_level, "log.level", "LANDFALL_LOG_LEVEL", 1, "debug|info|warn|error|fatal",                             \
            "Least severity that is logged")                                                                            \
     CHOICE(log_format, "log.format", "LANDFALL_LOG_FORMAT", 0, "logfmt|json", "Form of a log line")

@@ -62,15 +62,18 @@ static enum MHD_Result answer_metrics(struct MHD_Connection *connection, const s
     return answer(connection, MHD_HTTP_OK, body, len);
 }
 
-static enum MHD_Result answer_check(struct MHD_Connection *connection, metrics_http_check *check, void *context)
+static enum MHD_Result answer_check(struct MHD_Connection *connection, const struct metrics_http_options *options,
+                                    metrics_http_check *check)
 {
-    char why[WHY_SIZE] = "";
-    bool fine = !check || check(context, why, sizeof why);
+    char why[WHY_SIZE] = "", text[WHY_SIZE + 64];
+    bool fine = !check || check(options->context, why, sizeof why);
     why[strcspn(why, "\r\n")] = '\0';
     if (why[0] == '\0') {
         (void)snprintf(why, sizeof why, "%s", fine ? "ok" : "not ok");
     }
-    return answer_text(connection, fine ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, why);
+    (void)snprintf(text, sizeof text, "%s%s%s", options->program ? options->program : "", options->program ? ": " : "",
+                   why);
+    return answer_text(connection, fine ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, text);
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -86,10 +89,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         return answer_metrics(connection, server->options.metrics);
     }
     if (strcmp(url, "/live") == 0) {
-        return answer_check(connection, server->options.live, server->options.context);
+        return answer_check(connection, &server->options, server->options.live);
     }
     if (strcmp(url, "/ready") == 0) {
-        return answer_check(connection, server->options.ready, server->options.context);
+        return answer_check(connection, &server->options, server->options.ready);
     }
     return answer_text(connection, MHD_HTTP_NOT_FOUND, "/metrics, /live or /ready");
 }
@@ -102,7 +105,7 @@ static bool is_port(const char *text)
 }
 
 /* "host:port" or "[host]:port" with a numeric host: a name server has no say in where a process listens. */
-static bool resolve(const char *listen_at, struct addrinfo **address, struct errbuf *err)
+bool metrics_http_resolve(const char *listen_at, struct addrinfo **address, struct errbuf *err)
 {
     const struct addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
@@ -116,7 +119,7 @@ static bool resolve(const char *listen_at, struct addrinfo **address, struct err
         host_len -= 2;
     }
     if (host_len == 0 || host_len >= sizeof host) {
-        return errbuf_set(err, "metrics.listen: \"%s\" must be address:port, such as 127.0.0.1:9464 or [::1]:9464",
+        return errbuf_set(err, "metrics.listen: \"%s\" must be auto, off, or address:port, such as 127.0.0.1:9464",
                           listen_at);
     }
     memcpy(host, from, host_len);
@@ -145,7 +148,7 @@ static int open_socket(const char *listen_at, struct errbuf *err)
 {
     struct addrinfo *address = NULL;
     const int on = 1;
-    if (!resolve(listen_at, &address, err)) {
+    if (!metrics_http_resolve(listen_at, &address, err)) {
         return -1;
     }
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -22,6 +22,7 @@
 typedef bool metrics_http_check(void *context, char *why, size_t why_size);
 
 struct metrics_http_options {
+    const char *program;           /* stands in front of what /live and /ready say; NULL: nothing does */
     const char *listen;            /* "127.0.0.1:9464", "[::1]:9464", "0.0.0.0:9464"; port 0 takes a free one */
     struct metrics *metrics;       /* borrowed until metrics_http_close */
     metrics_http_check *live;      /* NULL: always */
@@ -40,6 +41,10 @@ void metrics_http_close(struct metrics_http **server);
 int metrics_http_fd(const struct metrics_http *server);
 int metrics_http_timeout_ms(const struct metrics_http *server, int limit_ms);
 void metrics_http_run(struct metrics_http *server);
+
+/* The address of metrics.listen; *address is freed with freeaddrinfo(). */
+struct addrinfo;
+MUSTCHECK bool metrics_http_resolve(const char *listen, struct addrinfo **address, struct errbuf *err);
 
 /* The port it listens on. */
 unsigned metrics_http_port(const struct metrics_http *server);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "worker/spool.h"
+
 static const double attempt_bounds_s[] = {0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60};
 
 void gauges_init(struct gauges *g)
@@ -12,6 +14,7 @@ void gauges_init(struct gauges *g)
     meters_init(&g->ledger, m);
     g->in_flight = metrics_gauge(m, "landfall_in_flight", "Transfers in flight");
     g->unsettled = metrics_gauge(m, "landfall_unsettled_outcomes", "Outcomes that wait for the ledger");
+    g->spooled = metrics_gauge(m, "landfall_spooled_outcomes", "Of them, those that stand in the spool file");
     g->outcomes = metrics_counter(m, "landfall_outcomes_total", "Attempts by what became of them");
     g->attempts = metrics_histogram(m, "landfall_attempt_seconds", "From the start of a write request to its end",
                                     attempt_bounds_s, sizeof attempt_bounds_s / sizeof attempt_bounds_s[0]);
@@ -74,6 +77,7 @@ void gauges_update(struct gauges *g, const struct worker *w)
         unsettled += w->slots[i].phase == SLOT_SETTLE;
     metrics_set(g->in_flight, "", transfer_in_flight(w->pool));
     metrics_set(g->unsettled, "", unsettled);
+    metrics_set(g->spooled, "", (double)spool_pending(w->spool));
     meters_update(&g->ledger, w->link, work_connected(w));
     count_on(g, 0, g->skipped, (double)t->skipped);
     count_on(g, 1, g->refused, (double)(t->refused + t->conflicts));

@@ -10,7 +10,6 @@
 
 #include "runtime/clock.h"
 #include "runtime/log.h"
-#include "runtime/signals.h"
 #include "worker/process.h"
 #include "worker/spool.h"
 
@@ -22,6 +21,8 @@ static const char help[] =
     "  --config FILE   the configuration (else $LANDFALL_CONFIG, ./landfall.json, /etc/landfall/landfall.json)\n"
     "  --until-idle    work until nothing is due, print the report, end\n"
     "  --check         read configuration, channels and credentials, ask Redis, say what is wrong, end\n"
+    "  --check=live    ask the worker that runs here whether its loop moves; for health checks\n"
+    "  --check=ready   ask it whether it can work: channels, a Redis that takes writes\n"
     "  --version       this program's version\n"
     "\n"
     "Signals: TERM and INT end it within worker.grace_ms, a second one at once; HUP reads credentials again.\n"
@@ -32,6 +33,7 @@ static const char help[] =
 struct options {
     const char *config_path;
     bool until_idle, check;
+    const char *ask; /* "live", "ready": the worker that runs here */
 };
 
 /* -1: go on; else the exit code. */
@@ -39,7 +41,7 @@ static int read_options(int argc, char **argv, struct options *o)
 {
     static const struct option table[] = {
         {"config", required_argument, NULL, 'c'}, {"until-idle", no_argument, NULL, 'u'},
-        {"check", no_argument, NULL, 'k'},        {"version", no_argument, NULL, 'v'},
+        {"check", optional_argument, NULL, 'k'},  {"version", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
     };
     int option;
@@ -47,7 +49,7 @@ static int read_options(int argc, char **argv, struct options *o)
         switch (option) {
         case 'c': o->config_path = optarg; break;
         case 'u': o->until_idle = true; break;
-        case 'k': o->check = true; break;
+        case 'k': o->check = true, o->ask = optarg; break;
         case 'v': printf("landfall-worker %s\n", LANDFALL_VERSION); return 0;
         case 'h': fputs(help, stdout); return 0;
         default: fputs("landfall-worker --help says what it takes\n", stderr); return 1;
@@ -62,15 +64,9 @@ static int read_options(int argc, char **argv, struct options *o)
 
 static void handle_signals(struct process *p)
 {
-    enum signals_event event;
-    while ((event = signals_read(p->signal_fd)) != SIGNALS_NONE) {
-        if (event == SIGNALS_RELOAD)
-            process_reload(p);
-        else if (p->worker.stopping)
-            p->stop_at_once = true;
-        else
-            worker_stop(&p->worker, 0);
-    }
+    const struct service_wanted wanted = service_wanted(&p->service, p->worker.stopping);
+    if (wanted.reload) process_reload(p);
+    if (wanted.stop) worker_stop(&p->worker, 0);
 }
 
 static void loop(struct process *p)
@@ -95,6 +91,7 @@ int main(int argc, char **argv)
     struct errbuf err = {{0}};
     int code = read_options(argc, argv, &options);
     if (code >= 0) return code;
+    if (options.ask) return service_check(&process_program, options.config_path, options.ask);
     if (!process_open(&process, options.config_path, options.until_idle, !options.check, &err)) {
         log_event(LOG_LEVEL_FATAL, "worker.refused", LOG_S("why", err.text));
         return process.exit_code;

@@ -13,13 +13,13 @@
 #include "runtime/crash.h"
 #include "runtime/die.h"
 #include "runtime/log.h"
-#include "runtime/signals.h"
 #include "worker/spool.h"
 
-#define PROCESS_LIVE_MS       15000 /* /live: the loop has turned since */
 #define PROCESS_ASK_MS        15000 /* the gauges that only the ledger knows */
 #define PROCESS_LAST_ROUND_MS 3000  /* after the grace time, to write down what was given up */
 #define PROCESS_RETRY_MS      1000  /* a heartbeat that Redis did not take is tried again */
+
+const struct service_program process_program = {"landfall-worker", SERVICE_WORKER_PORT};
 
 static const char *const crash_points[] = {
     "after_read",      "before_claim", "after_claim",   "after_prepare", "before_first_byte",
@@ -28,27 +28,12 @@ static const char *const crash_points[] = {
 
 /* ---- opening ---- */
 
-static bool live(void *context, char *why, size_t why_size)
-{
-    const struct process *p = context;
-    int64_t age_ms = clock_boottime_ms() - p->last_turn_boot_ms;
-    snprintf(why, why_size, "the loop turned %" PRId64 " ms ago", age_ms);
-    return age_ms < PROCESS_LIVE_MS;
-}
-
 static bool ready(void *context, char *why, size_t why_size)
 {
     const struct process *p = context;
     const struct worker *w = &p->worker;
     const struct setup_readiness facts = {w->lane_count, w->stopping, work_connected(w), p->takes_writes};
     return setup_ready(p->config, &facts, why, why_size);
-}
-
-static bool open_http(struct process *p, struct errbuf *err)
-{
-    const struct metrics_http_options options = {
-        .listen = p->config->metrics_listen, .metrics = p->gauges.metrics, .live = live, .ready = ready, .context = p};
-    return p->config->metrics_listen[0] == '\0' || metrics_http_open(&options, &p->http, err);
 }
 
 static void open_lanes(struct worker *w)
@@ -85,18 +70,18 @@ bool process_open(struct process *p, const char *config_path, bool until_idle, b
 {
     memset(p, 0, sizeof *p);
     p->exit_code = 1;
-    p->signal_fd = signals_open();
-    secret_protect_process();
     gauges_init(&p->gauges);
+    secret_protect_process();
+    service_init(&p->service, &process_program, p->gauges.metrics);
     tally_init(&p->worker.tally, until_idle);
     p->worker.until_idle = until_idle;
     p->worker.gauges = &p->gauges;
-    p->started_wall_ms = clock_wall_ms();
-    p->last_turn_boot_ms = p->last_seen_boot_ms = clock_boottime_ms();
+    p->last_seen_boot_ms = clock_boottime_ms();
     if (!config_load(config_path, &p->config, err)) goto failed;
     log_configure((enum log_level)p->config->log_level, (enum log_format)p->config->log_format);
     if (!crash_configure(p->config->environment, crash_points, err) || !fleet_load(p->config, &p->fleet, err) ||
-        !open_worker(p, err) || (serve && !open_http(p, err)))
+        !open_worker(p, err) ||
+        (serve && !service_open_page(&p->service, p->config->metrics_listen, p->gauges.metrics, ready, p, err)))
         goto failed;
     if (!serve) return true;
     log_event(LOG_LEVEL_INFO, "worker.started", LOG_S("name", p->name), LOG_S("version", LANDFALL_VERSION),
@@ -112,7 +97,6 @@ failed:
 void process_close(struct process *p)
 {
     struct worker *w = &p->worker;
-    metrics_http_close(&p->http);
     for (int i = 0; i < w->slot_count; i++) {
         if (w->slots[i].phase != SLOT_FREE) slot_release(w, &w->slots[i]);
     }
@@ -129,8 +113,8 @@ void process_close(struct process *p)
     tally_fini(&w->tally);
     fleet_fini(&p->fleet);
     config_free(&p->config);
+    service_close(&p->service);
     gauges_fini(&p->gauges);
-    signals_close(p->signal_fd);
 }
 
 /* ---- the loop's parts ---- */
@@ -151,7 +135,7 @@ void worker_stop(struct worker *w, int exit_code)
 bool process_over(const struct process *p)
 {
     const struct worker *w = &p->worker;
-    if (p->stop_at_once) return true;
+    if (p->service.stop_at_once) return true;
     if (!w->stopping) return false;
     return w->slots_used == 0 || clock_boottime_ms() >= w->grace_end_boot_ms + PROCESS_LAST_ROUND_MS;
 }
@@ -197,22 +181,21 @@ static int wait_ms(const struct process *p)
 void process_wait(struct process *p)
 {
     struct worker *w = &p->worker;
-    struct transfer_fd fds[] = {{.fd = feed_fd(w->feed)}, {.fd = p->signal_fd}, {.fd = metrics_http_fd(p->http)}};
-    int limit_ms = wait_ms(p);
-    transfer_wait(w->pool, fds, sizeof fds / sizeof fds[0], metrics_http_timeout_ms(p->http, limit_ms));
-    metrics_http_run(p->http);
-    p->last_turn_boot_ms = clock_boottime_ms();
+    struct transfer_fd fds[] = {
+        {.fd = feed_fd(w->feed)}, {.fd = p->service.signal_fd}, {.fd = metrics_http_fd(p->service.http)}};
+    transfer_wait(w->pool, fds, sizeof fds / sizeof fds[0], service_timeout_ms(&p->service, wait_ms(p)));
+    service_turned(&p->service);
 }
 
 static void heartbeat(struct process *p, int64_t now)
 {
     struct errbuf err;
-    char text[128];
+    char text[192];
     struct worker *w = &p->worker;
-    snprintf(text, sizeof text, "in_hand=%d writes=%" PRId64 " published=%" PRId64 " channels=%zu", w->slots_used,
-             w->tally.writes, w->tally.state[DS_PUBLISHED], w->lane_count);
-    p->takes_writes =
-        alive_tell(&w->ledger, w->link, "worker", p->started_wall_ms, text, p->config->redis_round_limit_ms, &err);
+    snprintf(text, sizeof text, "in_hand=%d writes=%" PRId64 " published=%" PRId64 " channels=%zu metrics=%s",
+             w->slots_used, w->tally.writes, w->tally.state[DS_PUBLISHED], w->lane_count, p->service.address);
+    p->takes_writes = alive_tell(&w->ledger, w->link, "worker", p->service.started_wall_ms, text,
+                                 p->config->redis_round_limit_ms, &err);
     w->next_heartbeat_ms = now + (p->takes_writes ? WORKER_HEARTBEAT_MS : PROCESS_RETRY_MS);
     if (!p->takes_writes) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
 }
@@ -289,7 +272,7 @@ void process_chores(struct process *p)
     if (!work_connected(w) || now < w->next_heartbeat_ms) return;
     heartbeat(p, now);
     log_limited_flush(now);
-    if (p->http != NULL && now >= p->next_ask_ms) {
+    if (p->service.http != NULL && now >= p->next_ask_ms) {
         p->next_ask_ms = now + PROCESS_ASK_MS;
         if (!meters_ask(&p->gauges.ledger, &w->ledger, w->link, p->config->redis_round_limit_ms, &err))
             log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
@@ -298,33 +281,14 @@ void process_chores(struct process *p)
 
 /* ---- the rest ---- */
 
-static void reload_password(struct process *p)
-{
-    struct errbuf err = {{0}};
-    bool changed = false;
-    if (!config_reload_password(p->config, &changed, &err)) {
-        log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("why", err.text));
-    } else if (changed) {
-        link_set_password(p->worker.link, p->config->redis_password);
-        feed_set_password(p->worker.feed, p->config->redis_password);
-        log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("of", "redis"));
-    }
-}
-
 void process_reload(struct process *p)
 {
-    reload_password(p);
+    if (setup_reload(p->config, p->worker.link)) feed_set_password(p->worker.feed, p->config->redis_password);
     for (size_t i = 0; i < p->worker.lane_count; i++) {
         struct lane *lane = &p->worker.lanes[i];
-        struct errbuf err = {{0}};
-        bool changed = false;
-        if (!credentials_reload(&lane->channel->credentials, &changed, &err)) {
-            log_event(LOG_LEVEL_ERROR, "reload.refused", LOG_S("channel", lane->channel->name), LOG_S("why", err.text));
-        } else if (changed) {
-            session_drop(&lane->session);
-            settle_lift(lane, WORKER_PAUSED_BY_CREDENTIAL);
-            log_event(LOG_LEVEL_INFO, "reload.credential", LOG_S("channel", lane->channel->name));
-        }
+        if (!channel_reload(lane->channel)) continue;
+        session_drop(&lane->session);
+        settle_lift(lane, WORKER_PAUSED_BY_CREDENTIAL);
     }
 }
 

@@ -6,7 +6,7 @@
 #define LANDFALL_WORKER_PROCESS_H
 
 #include "platforms/fleet.h"
-#include "runtime/metrics_http.h"
+#include "runtime/service.h"
 #include "worker/gauges.h"
 #include "worker/worker.h"
 
@@ -15,16 +15,16 @@ struct process {
     struct fleet fleet;
     struct worker worker;
     struct gauges gauges;
-    struct metrics_http *http; /* NULL: none */
+    struct service service;
     char name[64];
-    int signal_fd;
-    int64_t started_wall_ms, last_turn_boot_ms;
     int64_t last_seen_boot_ms, next_ask_ms;
     uint64_t agenda_reads_at_idle;
-    bool pauses_compared, idle_seen, given_up, stop_at_once;
+    bool pauses_compared, idle_seen, given_up;
     bool takes_writes; /* Redis took the last heartbeat */
     int exit_code;     /* of an open that failed */
 };
+
+extern const struct service_program process_program;
 
 /* serve: answer under metrics.listen, which the check of a process that runs already must not. False: err says why,
  * exit_code with what to end; nothing is left open. */

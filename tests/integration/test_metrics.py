@@ -1,24 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What a running worker tells monitoring: every metric that the contract promises of it, /live and /ready."""
-import os
+"""What a running worker tells monitoring: its numbers, /live and /ready."""
 import re
 import socket
 import time
 
 import pytest
 
-from lib.fleet import Fleet, metric_of
+from lib.fleet import TIMES, Fleet, metric_of
 from lib.procs import wait_for
-from lib.tree import TOP
-
-OF_THE_RECONCILER = {"landfall_walks_total", "landfall_pages_total"}
-
-
-def of_the_contract():
-    with open(os.path.join(TOP, "docs", "contract.md"), encoding="utf-8") as page:
-        section = page.read().split("\n## 9. Metrics\n")[1].split("\n## ")[0]
-    return set(re.findall(r"`(landfall_[a-z_]+)", section)) - OF_THE_RECONCILER
-
 
 @pytest.fixture(scope="module")
 def fleet():
@@ -46,19 +35,11 @@ def fleet():
         yield running
 
 
-def test_the_page_has_the_names_of_the_contract(fleet):
-    told = {name for name in re.findall(r"^# TYPE (\S+)", fleet.first, re.M)}
-    told |= {name for name in re.findall(r"^# TYPE (\S+)", fleet.get()[1], re.M)}
-    assert of_the_contract() <= told, of_the_contract() - told
-    unknown = {name for name in told - of_the_contract() if not name.startswith("landfall_metrics_")}
-    assert not unknown, f"the contract does not name {unknown}"
-
-
 def test_the_heartbeat_has_the_words_of_the_contract(fleet):
     for key in wait_for(lambda: fleet.db.keys("lf:{0}:worker:*"), what="a heartbeat"):
         beat = fleet.db.get(key)
         assert re.fullmatch(rf"role=worker host={socket.gethostname()} pid=\d+ started=\d{{13}} "
-                            r"in_hand=\d+ writes=\d+ published=\d+ channels=3", beat), beat
+                            rf"in_hand=\d+ writes=\d+ published=\d+ channels=3 metrics=127\.0\.0\.1:{fleet.metrics_port}", beat), beat
         assert 0 < fleet.db.pttl(key) <= 30000
 
 
@@ -87,6 +68,19 @@ def test_what_the_ledger_knows(fleet):
     assert fleet.metric("landfall_breaker_open", channel="webhook/brand") == 0
     assert 0 < fleet.metric("landfall_oldest_seconds", state="uncertain") < 60
     assert 0 < fleet.metric("landfall_oldest_seconds", state="approved") < 60
+    assert fleet.metric("landfall_oldest_seconds", state="claimed") == 0
+
+
+def test_the_age_of_the_oldest_claim():
+    """Of a worker that died: its claim stands until its lease ends, and another worker tells its age."""
+    with Fleet(["mastodon"], metrics=True, channel={"mastodon": {"times": {**TIMES, "lease_ms": 60000}}}) as fleet:
+        fleet.add("mastodon/brand", fleet.item("it"))
+        fleet.start_worker(crash_at="after_claim", name="dies").wait()
+        assert fleet.state("mastodon/brand/it") == "claimed"
+        fleet.db.hincrby("lf:{0}:delivery:mastodon/brand/it", "claimed_at", -20000)
+        fleet.start_worker(name="tells")
+        age_s = wait_for(lambda: fleet.metric("landfall_oldest_seconds", state="claimed"), what="an age")
+        assert 20 <= age_s < 80
 
 
 def test_what_comes_again_is_counted_as_skipped(fleet):

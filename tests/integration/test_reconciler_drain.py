@@ -220,7 +220,7 @@ def test_it_shows_itself():
         with scene.running():
             beats = wait_for(lambda: scene.db.keys(scene.ledger.key("worker", "*")), 10, "the heartbeat")
             assert re.fullmatch(rf"role=reconciler host={socket.gethostname()} pid=\d+ started=\d{{13}} "
-                                r"resolved=\d+ walking=\d channels=1", scene.db.get(beats[0]))
+                                rf"resolved=\d+ walking=\d channels=1 metrics=127\.0\.0\.1:{port}", scene.db.get(beats[0]))
             assert 0 < scene.db.pttl(beats[0]) <= 30000
             scene.wait_state(delivery, "published")
             metrics = wait_for(lambda: (text := read(port, "/metrics")) and "landfall_walks_total" in text and text, 10, "the metrics")

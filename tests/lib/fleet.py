@@ -122,8 +122,7 @@ class Fleet:
         }
         if self.redis_password:
             config["redis"]["password_file"] = self.write_secret("redis", self.redis_password + "\n")
-        if self.metrics_port:
-            config["metrics"] = {"listen": f"127.0.0.1:{self.metrics_port}"}
+        config["metrics"] = {"listen": f"127.0.0.1:{self.metrics_port}" if self.metrics_port else "off"}
         for section, members in self.config_extra.items():
             config[section] = {**config.get(section, {}), **members} if isinstance(members, dict) else members
         with open(self.config_path, "w", encoding="utf-8") as out:

@@ -212,9 +212,9 @@ static void test_addresses(void **state)
     } addresses[] = {
         {"127.0.0.1:0", NULL},
         {"0.0.0.0:0", NULL},
-        {"9464", "must be address:port"},
-        {":9464", "must be address:port"},
-        {"", "must be address:port"},
+        {"9464", "must be auto, off, or address:port"},
+        {":9464", "must be auto, off, or address:port"},
+        {"", "must be auto, off, or address:port"},
         {"localhost:9464", "must be a numeric address"},
         {"127.0.0.1:http", "must be a numeric address"},
         {"127.0.0.1:65536", "must be a numeric address"},

@@ -3,7 +3,7 @@
  * Prints for every descriptor of the folder what is done at every point in time: the policy, what each kind of answer
  * does to a row that is being sent, for the first time and again while an earlier attempt is in doubt, what the
  * platform's own answers do (the cases of its fixtures), and what reading back does to a row whose outcome is unknown.
- * People read the differences of whatnow.golden.
+ * People read the differences of whatnow.golden; what_now.py compares it with what people expect, what_now.txt.
  *
  * A platform whose key window only the operator knows is printed twice, without it and with it.
  */
@@ -18,6 +18,7 @@
 #define NOW_MS    INT64_C(1790000000000) /* of the answers and of all decisions about them */
 #define SEND_MS   (NOW_MS - 1000)
 #define DAY_MS    INT64_C(86400000)
+#define AGAIN_MS  10000 /* from the first attempt to the one that repeats it; inside every key window */
 #define TOKEN     "tok"
 #define OLD_TOKEN "old"
 #define WINDOW_S  3600 /* for who has to state one */
@@ -32,7 +33,7 @@ static struct delivery_row row_of(const struct delivery_policy *policy, enum del
                                .approved_at_ms = SEND_MS - 1000,
                                .attempt = again ? 2 : 1,
                                .tries = again ? 2 : 1,
-                               .first_send_ms = again ? SEND_MS - 300000 : SEND_MS,
+                               .first_send_ms = again ? SEND_MS - AGAIN_MS : SEND_MS,
                                .commit_by_ms = SEND_MS + policy->lease_ms + policy->late_commit_ms};
     memcpy(row.token, TOKEN, sizeof(TOKEN));
     if (again && !policy->harmless) doubt_add(&row.doubt, 1, OLD_TOKEN);
@@ -83,6 +84,47 @@ static void print_report(FILE *f, struct channel *channel, const struct outcome 
     print_decision(f, &d, NOW_MS);
 }
 
+/* ---- before there is an answer ---- */
+
+static const struct step {
+    const char *name;
+    enum delivery_state state;
+    enum delivery_event event;
+    bool again; /* an earlier attempt is in doubt */
+    bool late;  /* past its key's window */
+} steps[] = {
+    {"due", DS_APPROVED, EV_CLAIM, false, false},
+    {"a step before the write failed", DS_CLAIMED, EV_NOT_COMMITTED, false, false},
+    {"the worker died", DS_CLAIMED, EV_LEASE_GONE, false, false},
+    {"due again in doubt", DS_APPROVED, EV_CLAIM, true, false},
+    {"due again in doubt too late", DS_APPROVED, EV_CLAIM, true, true},
+    {"the worker died again in doubt", DS_CLAIMED, EV_LEASE_GONE, true, false},
+};
+
+static bool step_exists(const struct channel *channel, const struct step *step)
+{
+    const struct delivery_policy *p = &channel->policy;
+    if (step->event == EV_NOT_COMMITTED) return channel->descriptor->prepare_count > 0;
+    if (step->late) return p->key_window_ms > 0;
+    return !step->again || p->key_window_ms != 0 || step->event != EV_CLAIM;
+}
+
+static void print_steps(struct channel *channel)
+{
+    printf("  before there is an answer:\n");
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+        if (!step_exists(channel, &steps[i])) continue;
+        const int64_t now_ms = steps[i].late ? SEND_MS + channel->policy.key_window_ms : NOW_MS;
+        const struct delivery_row row = row_of(&channel->policy, steps[i].state, steps[i].again);
+        struct delivery_input in = {.event = steps[i].event, .attempt = row.attempt};
+        memcpy(in.token, TOKEN, sizeof(TOKEN));
+        const struct delivery_decision d = delivery_step(&row, &in, &channel->policy, now_ms);
+        printf("    %s: ", steps[i].name);
+        print_decision(stdout, &d, now_ms);
+        printf("\n");
+    }
+}
+
 /* ---- answers that any platform may give ---- */
 
 static const struct situation {
@@ -91,17 +133,14 @@ static const struct situation {
     int status;       /* 0: the platform's own word for success */
     const char *body; /* NULL: a page of somebody's */
 } situations[] = {
-    {"nothing left", false, false, 0, ""},    {"no answer", true, false, 0, ""},
-    {"cut off", true, false, 200, "{}"},      {"success {}", true, true, 0, "{}"},
-    {"success, a page", true, true, 0, NULL}, {"301", true, true, 301, "{}"},
-    {"302", true, true, 302, "{}"},           {"400 {}", true, true, 400, "{}"},
-    {"400 page", true, true, 400, NULL},      {"401", true, true, 401, "{}"},
-    {"403 {}", true, true, 403, "{}"},        {"403 page", true, true, 403, NULL},
-    {"404 {}", true, true, 404, "{}"},        {"404 page", true, true, 404, NULL},
-    {"409", true, true, 409, "{}"},           {"413", true, true, 413, "{}"},
-    {"422 {}", true, true, 422, "{}"},        {"422 page", true, true, 422, NULL},
-    {"429", true, true, 429, "{}"},           {"500", true, true, 500, "{}"},
-    {"502 page", true, true, 502, NULL},      {"503", true, true, 503, "{}"},
+    {"nothing left", false, false, 0, ""}, {"no answer", true, false, 0, ""},     {"cut off", true, false, 200, "{}"},
+    {"success {}", true, true, 0, "{}"},   {"success page", true, true, 0, NULL}, {"301", true, true, 301, "{}"},
+    {"302", true, true, 302, "{}"},        {"400 {}", true, true, 400, "{}"},     {"400 page", true, true, 400, NULL},
+    {"401", true, true, 401, "{}"},        {"403 {}", true, true, 403, "{}"},     {"403 page", true, true, 403, NULL},
+    {"404 {}", true, true, 404, "{}"},     {"404 page", true, true, 404, NULL},   {"409", true, true, 409, "{}"},
+    {"413", true, true, 413, "{}"},        {"422 {}", true, true, 422, "{}"},     {"422 page", true, true, 422, NULL},
+    {"429", true, true, 429, "{}"},        {"500", true, true, 500, "{}"},        {"502 page", true, true, 502, NULL},
+    {"503", true, true, 503, "{}"},
 };
 #define SITUATIONS (sizeof(situations) / sizeof(*situations))
 
@@ -153,7 +192,7 @@ static void print_answers(struct channel *channel, bool again)
         printf("    %s", situations[i].name);
         for (size_t k = i + 1; k < SITUATIONS; k++) {
             if (!lines[k] || strcmp(lines[i], lines[k]) != 0) continue;
-            printf(", %s", situations[k].name);
+            printf(" | %s", situations[k].name);
             free(lines[k]);
             lines[k] = NULL;
         }
@@ -164,35 +203,50 @@ static void print_answers(struct channel *channel, bool again)
 
 /* ---- the platform's own answers ---- */
 
-static void print_case(struct channel *channel, const json_t *test)
+/* Which kinds of answer the case stands for: [success], or [limit, refusal]; nothing where it names none. */
+static void print_kinds(const json_t *test)
+{
+    const json_t *kinds = json_object_get(test, "kinds");
+    for (size_t i = 0; i < json_array_size(kinds); i++)
+        printf("%s%s", i == 0 ? " [" : ", ", json_string_value(json_array_get(kinds, i)));
+    if (json_array_size(kinds) > 0) printf("]");
+}
+
+static void print_case(struct channel *channel, const json_t *test, bool again)
 {
     const struct channel_facts known = {.item = json_object_get(test, "item")};
     json_t *input = channel_input(channel, &known);
     json_object_update(input, json_object_get(test, "input"));
-    const bool again = json_is_true(json_object_get(input, "replay"));
+    if (again) json_object_set_new(input, "replay", json_true());
+    const bool replay = json_is_true(json_object_get(input, "replay"));
     const struct verdict_context context = {
-        .input = input, .replay = again, .session = channel->descriptor->auth == AUTH_SESSION, .now_ms = NOW_MS};
+        .input = input, .replay = replay, .session = channel->descriptor->auth == AUTH_SESSION, .now_ms = NOW_MS};
     struct transfer_facts facts = {.reached = true, .complete = true};
     struct answer answer;
     struct outcome out;
     shipped_answer(&answer, json_object_get(test, "answer"));
     facts.status = answer.status;
     verdict(channel, &facts, &answer, &context, &out);
-    printf("    %d %s: ", answer.status, json_string_value(json_object_get(test, "name")));
-    print_report(stdout, channel, &out, again);
+    printf("    %d %s", answer.status, json_string_value(json_object_get(test, "name")));
+    print_kinds(test);
+    printf(": ");
+    print_report(stdout, channel, &out, replay);
     printf("\n");
     answer_fini(&answer);
     json_decref(input);
 }
 
-static void print_cases(struct channel *channel, const char *platform)
+/* Its answers to a repeat: those that stand for a kind of answer, and not for something else when it is one. */
+static void print_cases(struct channel *channel, const char *platform, bool again)
 {
     char path[500];
     snprintf(path, sizeof(path), "%s/fixtures/%s/accept.json", shipped_folder, platform);
     json_t *cases = json_file(path);
-    printf("  its own answers:\n");
-    for (size_t i = 0; i < json_array_size(cases); i++)
-        print_case(channel, json_array_get(cases, i));
+    printf("  its own answers%s:\n", again ? " to a repeat, an earlier attempt in doubt" : "");
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *test = json_array_get(cases, i);
+        if (!again || json_object_get(test, "kinds")) print_case(channel, test, again);
+    }
     json_decref(cases);
 }
 
@@ -225,7 +279,21 @@ static void print_look(struct channel *channel, const struct look *look)
     printf("\n");
 }
 
-static void print_looks(struct channel *channel)
+/* Whether any answer proves that a post is gone: where none does, the descriptor says so in one word. */
+static bool gone_is_known(const struct channel *channel, const char *platform)
+{
+    char path[500];
+    const char *gone = NULL;
+    if (!channel->descriptor->by_id.given) return false;
+    snprintf(path, sizeof(path), "%s/%s.json", shipped_folder, platform);
+    json_t *described = json_file(path);
+    (void)json_unpack(described, "{s:{s:{s:s}}}", "reads", "by_id", "gone", &gone);
+    const bool known = gone && strcmp(gone, "false") != 0;
+    json_decref(described);
+    return known;
+}
+
+static void print_looks(struct channel *channel, const char *platform)
 {
     const struct delivery_policy *p = &channel->policy;
     const int64_t commit_ms = SEND_MS + p->lease_ms + p->late_commit_ms, settled_ms = commit_ms + p->visibility_lag_ms;
@@ -248,7 +316,7 @@ static void print_looks(struct channel *channel)
     for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++) {
         const bool reads = looks[i].event != EV_UNSEEN;
         if (reads && !p->can_read && !looks[i].known_id) continue;
-        if (looks[i].known_id && !channel->descriptor->by_id.given) continue;
+        if (looks[i].known_id && !gone_is_known(channel, platform)) continue;
         print_look(channel, &looks[i]);
     }
 }
@@ -282,10 +350,12 @@ static void print_channel(const char *platform, struct channel *channel, const c
 {
     printf("== %s%s%s\n", platform, with, channel->descriptor->unverified ? " (not all of it seen on a server)" : "");
     print_policy(channel);
+    print_steps(channel);
     print_answers(channel, false);
     if (!channel->policy.harmless) print_answers(channel, true);
-    print_cases(channel, platform);
-    print_looks(channel);
+    print_cases(channel, platform, false);
+    if (!channel->policy.harmless) print_cases(channel, platform, true);
+    print_looks(channel, platform);
     printf("\n");
 }
 

@@ -51,6 +51,7 @@ json_t *row_json(const struct row *row)
     put_text(out, "url", row->url);
     put_text(out, "source", delivery_source_name(row->source));
     put_text(out, "duplicate", row->duplicate);
+    put_number(out, "changed", row->changed);
     put_number(out, "status", row->status);
     return out;
 }

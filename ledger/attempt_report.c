@@ -46,6 +46,7 @@ bool attempt_report_decide(struct attempt_report *report, const struct delivery_
     request->ext_id = some(report->ext_id);
     request->url = some(report->url);
     request->duplicate_id = decision->duplicate ? other_post(report, row) : NULL;
+    request->changed = report->changed;
     request->status = report->status;
     request->detail = report->detail;
     request->detail_len = strlen(report->detail);
@@ -61,4 +62,5 @@ void attempt_report_foreign(struct attempt_report *report)
     report->ext_id = "";
     report->url = "";
     report->duplicate = "";
+    report->changed = false;
 }

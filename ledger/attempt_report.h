@@ -20,6 +20,7 @@ struct attempt_report {
     struct delivery_input input;    /* all but ext_id and two_found, which are set here */
     const char *ext_id, *url;       /* "": none */
     const char *duplicate;          /* the id of a second post that the answer betrays; "": none */
+    bool changed;                   /* the platform stored another text than was sent */
     const char *detail;             /* for people, without secrets; "": none */
     int status;                     /* HTTP; 0: none */
 

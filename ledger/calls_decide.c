@@ -88,6 +88,7 @@ static void add_ids(struct pairs *pairs, const struct decide_request *r)
     if (!other && r->ext_id && strcmp(kept, r->ext_id) != 0) add_text(pairs, "ext_id", r->ext_id);
     add_text(pairs, "duplicate", other && !r->duplicate_id ? r->ext_id : r->duplicate_id);
     if (!other) add_text(pairs, "url", r->url);
+    if (r->changed) add_text(pairs, "changed", "1");
     if (r->status) add_number(pairs, "status", 0, r->status);
 }
 

@@ -38,6 +38,7 @@ struct decide_request {
     const char *ext_id;      /* the platform's id, where the decision publishes or verifies */
     const char *url;
     const char *duplicate_id; /* the other id */
+    bool changed;             /* the platform has another text than was sent */
     int status;               /* HTTP */
     const char *detail;       /* for people, without secrets */
     size_t detail_len;

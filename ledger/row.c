@@ -47,6 +47,7 @@ static const struct known {
     OWN("journal", TEXT, journal),
     OWN("url", TEXT, url),
     OWN("duplicate", TEXT, duplicate),
+    OWN("changed", FLAG, changed),
     OWN("source", SOURCE, source),
     OWN("status", COUNT, status),
     OWN("taken", COUNT, taken),

@@ -31,6 +31,7 @@ struct row {
     char journal[ROW_JOURNAL_BYTES];
     char url[ROW_URL_BYTES];
     char duplicate[DELIVERY_EXT_ID_MAX + 1];
+    bool changed; /* the platform has another text than was sent */
     enum delivery_source source;
     int status; /* HTTP status of the newest answer that was kept; 0: none */
     int taken;

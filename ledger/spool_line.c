@@ -98,6 +98,7 @@ bool spool_line_report(struct buf *out, const struct attempt_report *r, int64_t 
               set_word(line, "duplicate", r->duplicate, err) && set_word(line, "content", r->content_hash, err) &&
               set_word(line, "key", r->key, err) && set_word(line, "body_hash", r->body_hash, err);
     set_number(line, "status", r->status);
+    set_number(line, "changed", r->changed);
     set_number(line, "until", r->input.until_ms);
     set_number(line, "approved_at", r->approved_at_ms);
     (void)set_word(line, "detail", r->detail, &ignored); /* for people: better without than not at all */
@@ -202,17 +203,18 @@ static bool read_report(struct spool_line *line, struct errbuf *err)
 {
     struct attempt_report *r = &line->report;
     const json_t *json = line->own_json;
-    int64_t status;
+    int64_t status, changed;
     line->kind = SPOOL_LINE_REPORT;
     if (!read_attempt(line, "delivery", err) || !read_words(line, err) || !read_made_again(line, err) ||
         !get_text(json, "ext_id", DELIVERY_EXT_ID_MAX, &r->ext_id, err) ||
         !get_text(json, "duplicate", DELIVERY_EXT_ID_MAX, &r->duplicate, err) ||
         !get_text(json, "url", ROW_URL_BYTES - 1, &r->url, err) || !get_text(json, "detail", 4096, &r->detail, err) ||
-        !get_number(json, "status", 999, &status, err) ||
+        !get_number(json, "status", 999, &status, err) || !get_number(json, "changed", 1, &changed, err) ||
         !get_number(json, "until", TIME_MAX_MS, &r->input.until_ms, err) ||
         !get_number(json, "kept_at", TIME_MAX_MS, &line->kept_at_ms, err))
         return false;
     r->status = (int)status;
+    r->changed = changed != 0;
     return true;
 }
 

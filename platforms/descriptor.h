@@ -114,6 +114,7 @@ struct descriptor_rule {
     bool before_effect;             /* a remark for people: raised before anything was done */
     const char *if_part;            /* -> true */
     const char *id_part, *url_part; /* -> string, number or null */
+    const char *stored_part;        /* -> {html} or {text}: what the answer says was stored, or null */
     const char *duplicate_part;     /* -> name of another post of the same delivery that this answer betrays, or null */
 };
 

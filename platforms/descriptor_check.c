@@ -196,6 +196,7 @@ static bool check_rule(struct shape_reader *reader, const struct descriptor *d, 
         "committed needs id, or write.gives_id must be false: without an id a delivery cannot be told from another");
     REQUIRE(d->gives_id || !rule->id_part, path, "has an id although write.gives_id is false");
     REQUIRE(!rule->duplicate_part || success, path, "duplicate belongs to outcome committed");
+    REQUIRE(!rule->stored_part || success, path, "stored belongs to outcome committed");
     REQUIRE(!rule->before_effect || rule->outcome == OUTCOME_REFUSED, path, "before_effect belongs to outcome refused");
     REQUIRE(rule->outcome != OUTCOME_SESSION_EXPIRED || d->auth == AUTH_SESSION, path,
             "session_expired belongs to auth kind session");

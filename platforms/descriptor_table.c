@@ -175,6 +175,7 @@ static const struct shape_member rule_members[] = {
     PROGRAM("id", descriptor_rule, id_part, false, HALF_WRITE, NULL),
     PROGRAM("url", descriptor_rule, url_part, false, HALF_WRITE, NULL),
     PROGRAM("duplicate", descriptor_rule, duplicate_part, false, HALF_WRITE, NULL),
+    PROGRAM("stored", descriptor_rule, stored_part, false, HALF_WRITE, NULL),
     BOOLEAN("before_effect", descriptor_rule, before_effect, false),
 };
 static const struct shape rule = SHAPE(descriptor_rule, rule_members);

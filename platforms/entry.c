@@ -100,6 +100,23 @@ bool entry_read(const json_t *json, struct entry *out)
     return true;
 }
 
+bool entry_stored_text(const json_t *json, struct buf *normal)
+{
+    const char *html = json_string_value(json_object_get(json, "html"));
+    const char *text = json_string_value(json_object_get(json, "text"));
+    struct buf shown, hrefs;
+    buf_init(&shown, ENTRY_TEXT_MAX_BYTES);
+    buf_init(&hrefs, LINKS_MAX_BYTES);
+    if (text != NULL)
+        buf_append(&shown, text, bounded(text));
+    else if (html != NULL)
+        html_read(html, bounded(html), &shown, &hrefs);
+    text_normalize(buf_text(&shown), shown.len, normal);
+    buf_fini(&shown);
+    buf_fini(&hrefs);
+    return normal->len > 0;
+}
+
 void entry_fini(struct entry *entry)
 {
     buf_fini(&entry->links);

@@ -42,6 +42,10 @@ MUSTCHECK bool entry_head(const json_t *json, struct entry_head *out);
 MUSTCHECK bool entry_read(const json_t *json, struct entry *out);
 void entry_fini(struct entry *entry);
 
+/* Appends the normal form of what a platform says it has stored, {html} or {text}. False: it says nothing of the kind.
+ */
+MUSTCHECK bool entry_stored_text(const json_t *json, struct buf *normal);
+
 /* A string, or an integer in decimal digits written to `digits`; NULL for anything else. */
 const char *entry_text(const json_t *value, char digits[24]);
 

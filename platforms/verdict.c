@@ -6,12 +6,15 @@
 #include "platforms/verdict.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "platforms/answer.h"
 #include "platforms/channel.h"
+#include "platforms/entry.h"
 #include "platforms/limits.h"
 #include "platforms/limits_answer.h"
+#include "platforms/text.h"
 #include "platforms/transfer.h"
 #include "runtime/die.h"
 #include "runtime/log.h"
@@ -171,10 +174,30 @@ static bool take_id(struct view *v, const struct descriptor_rule *rule)
     return found;
 }
 
+/* Does the platform say that it has stored another text? What cannot be told is no. */
+static bool stored_another_text(struct view *v, const struct descriptor_rule *rule)
+{
+    const char *text = json_string_value(json_object_get(program_input(v), "text"));
+    json_t *stored = NULL;
+    struct buf seen;
+    bool changed = false;
+    if (!rule->stored_part || !text || !run(v, rule->stored_part, &stored)) return false;
+    buf_init(&seen, 3 * ENTRY_TEXT_MAX_BYTES);
+    if (entry_stored_text(stored, &seen)) {
+        char *sent = text_normal(text);
+        changed = strcmp(sent, buf_text(&seen)) != 0;
+        free(sent);
+    }
+    buf_fini(&seen);
+    json_decref(stored);
+    return changed;
+}
+
 /* The platform says that it is done: with the id that a rule finds, or without where it gives none. */
 static bool decide_committed(struct view *v, const struct descriptor_rule *rule)
 {
     bool found = take_id(v, rule);
+    v->out->changed = stored_another_text(v, rule);
     if (found || !v->descriptor->gives_id) return decide(v, EV_COMMITTED, RS_NONE);
     if (!v->answer->json && v->answer->body.len > 0)
         return decide_bad_answer(v); /* a page of somebody's, not an answer */

@@ -42,6 +42,7 @@ struct outcome {
     char ext_id[DELIVERY_EXT_ID_MAX + 1];
     char url[VERDICT_URL_BYTES];
     char duplicate[DELIVERY_EXT_ID_MAX + 1]; /* EV_COMMITTED: another post of this delivery, as the rule names it */
+    bool changed;                            /* EV_COMMITTED: the answer says that another text than ours was stored */
     char detail[VERDICT_DETAIL_BYTES]; /* the answer's beginning or the transfer's error: printable, secrets masked */
     int status;                        /* 0: none */
     int64_t wait_ms;                   /* EV_WAIT, EV_NOT_COMMITTED: as stated by the platform; 0: own backoff */

@@ -19,6 +19,7 @@
 #include "runtime/random.h"
 
 #define APPLY_RETRY_MS  500 /* the ledger refused it for now (out of memory, loading, ..) */
+#define VANISHED_ALERT  3   /* so many accepted posts in a row that nobody can see are no accident */
 #define APPLY_TRIES_MAX 5   /* times a row may have changed under us; then it waits for the next walk */
 
 void apply_begin(struct reconciler *r, struct walk *w)
@@ -47,6 +48,8 @@ static void log_resolved(const struct subject *s, const struct delivery_decision
     if (d->duplicate)
         log_event(LOG_LEVEL_ERROR, "delivery.duplicate", LOG_S("delivery", s->delivery), LOG_S("kept", ids.kept),
                   LOG_S("other", ids.duplicate));
+    if (s->changed && d->state == DS_PUBLISHED)
+        log_event(LOG_LEVEL_WARN, "delivery.changed", LOG_S("delivery", s->delivery), LOG_S("ext_id", s->ext_id));
     if (d->alert)
         log_event(LOG_LEVEL_ERROR, "delivery.alert", LOG_S("delivery", s->delivery),
                   LOG_S("why", "it was rejected and exists"));
@@ -110,6 +113,7 @@ static void fill_request(const struct walk *w, struct apply_item *item)
     q->ext_id = ids.kept;
     q->url = ids.url;
     q->duplicate_id = item->decision.duplicate ? ids.duplicate : NULL;
+    q->changed = s->changed && item->decision.state == DS_PUBLISHED;
     if (!resolve_rests_on_absence(&s->row, &evidence, policy, w->no_absence_before_ms)) return;
     q->searched_from_ms = w->searched_from_ms;
     q->searched_attempt = s->attempt;
@@ -180,10 +184,23 @@ bool apply_fill(struct reconciler *r, struct walk *w)
 
 /* ---- what the ledger says ---- */
 
+/* A platform that says yes and throws away what it took looks like success everywhere else. */
+static void count_vanished(struct lane *lane, const struct subject *s, const struct delivery_decision *d)
+{
+    if (s->row.reason != RS_VERIFY || d->state == DS_UNCERTAIN) return;
+    lane->vanished = d->reason == RS_GONE ? lane->vanished + 1 : 0;
+    if (lane->vanished >= VANISHED_ALERT)
+        log_event_limited(
+            LOG_LEVEL_ERROR, "channel.vanishing", LOG_S("channel", lane->channel->name),
+            LOG_I("in_a_row", lane->vanished), LOG_S("newest", s->delivery),
+            LOG_S("why", "the platform accepts posts and does not show them: pause the channel and ask it"));
+}
+
 static void written(struct reconciler *r, struct walk *w, struct apply_item *item)
 {
     const struct delivery_decision *d = &item->decision;
     w->changed = true;
+    count_vanished(w->lane, item->subject, d);
     if (d->state != DS_UNCERTAIN || d->duplicate) log_resolved(item->subject, d);
     gauges_outcome(&r->gauges, w->lane->channel->name, delivery_state_name(d->state),
                    d->source != SRC_NONE ? delivery_source_name(d->source) : item->subject->how);

@@ -50,6 +50,7 @@ struct lane {
     size_t next_offset;             /* the next walk starts there in the channel's uncertain deliveries */
     struct resolve_outlook carried; /* what the deliveries before that offset want */
     int64_t ask_boot_ms;            /* not asked for before: somebody else walks it */
+    int vanished;                   /* accepted posts in a row that were gone when they were read back */
     bool refusal_told;              /* that the credential is refused; until a read succeeds */
     bool wanted;                    /* drain: it is to be walked */
     int64_t wanted_boot_ms;         /* drain: not before */

@@ -199,6 +199,7 @@ void subject_take_listing(struct subject *subject, const struct search *search)
     subject->ext_id = copy_or_null(finding.id);
     subject->url = copy_or_null(finding.url);
     subject->duplicate_id = copy_or_null(finding.duplicate_id);
+    subject->changed = finding.changed;
 }
 
 struct evidence subject_evidence(const struct subject *subject, int64_t searched_from_ms)

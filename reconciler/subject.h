@@ -44,6 +44,7 @@ struct subject {
     const char *how;           /* by what: a literal */
     json_t *marks;             /* what it can be recognised by; NULL: not known */
     char *ext_id, *url, *duplicate_id;
+    bool changed; /* found, and its text is another one than was sent */
 };
 
 /* Makes a subject of an uncertain row. `table` gets its marks. What cannot be read of its content leaves it without

@@ -104,6 +104,7 @@ static void fill_report(struct worker *w, struct slot *slot)
         .ext_id = o->ext_id,
         .url = url_of(o),
         .duplicate = o->duplicate,
+        .changed = o->changed,
         .detail = o->detail,
         .status = o->status,
         .content_hash = slot->content.hash,
@@ -159,6 +160,8 @@ static void log_settled(const struct slot *slot)
         log_event(LOG_LEVEL_ERROR, "delivery.duplicate", LOG_S("delivery", slot->delivery),
                   LOG_S("kept", slot->row.core.ext_id[0] != '\0' ? slot->row.core.ext_id : o->ext_id),
                   LOG_S("other", slot->decide.duplicate_id));
+    if (o->changed)
+        log_event(LOG_LEVEL_WARN, "delivery.changed", LOG_S("delivery", slot->delivery), LOG_S("ext_id", o->ext_id));
     if (d->alert)
         log_event(LOG_LEVEL_ERROR, "delivery.alert", LOG_S("delivery", slot->delivery),
                   LOG_S("why", "it was rejected and exists"));

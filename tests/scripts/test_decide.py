@@ -17,10 +17,10 @@ def claimed(ledger):
 
 def test_published_leaves_what_late_reports_need(claimed):
     expect = ("claimed", 1, 1)
-    fields = {"ext_id": "42", "url": "https://blog.example/42", "source": "response", "status": "201"}
+    fields = {"ext_id": "42", "url": "https://blog.example/42", "source": "response", "status": "201", "changed": "1"}
     assert claimed.settle(D, "published", "confirmed", token=T, fields=fields, expect=expect) == ["ok", "2"]
     assert set(claimed.row(D)) == {"state", "reason", "since", "rev", "content", "approved_at", "attempt", "token", "key",
-                                   "ext_id", "url", "source", "status"}
+                                   "ext_id", "url", "source", "status", "changed"}
     assert claimed.request(D) == {} and claimed.lease(D) is None and claimed.due("delivery:" + D) is None
     assert claimed.client.hgetall(claimed.key("posts", CH)) == {"42": D}
     assert (claimed.count(CH, "claimed"), claimed.count(CH, "published")) == (0, 1)

@@ -413,6 +413,40 @@ static void addresses(void **state)
     }
 }
 
+static void another_text_than_was_sent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shown;
+        bool changed;
+    } cases[] = {
+        {"{\"text\":\"Hello  w\xc3\xb6rld &co https://ex.test/a?x=1&y=2\"}", false},
+        {"{\"html\":\"<p>Hello wo\xcc\x88rld &amp;co <a href='https://ex.test/a?x=1&amp;y=2'><span>https://</span>"
+         "<span>ex.test/a?x=1&amp;y=2</span></a></p>\"}",
+         false},
+        {"{\"text\":\"Hello w\xc3\xb6rld\"}", true},
+        {"{\"html\":\"<p>Hello w\xc3\xb6rld &amp;c</p>\"}", true},
+        {"{\"text\":\"\"}", false},
+        {"{\"text\":null,\"html\":7}", false},
+        {"\"Hello\"", false},
+        {"null", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char body[512];
+        json_t *input = json_pack("{s:s}", "text", "Hello w\xc3\xb6rld &co https://ex.test/a?x=1&y=2");
+        snprintf(body, sizeof body, "{\"id\":\"7\",\"shown\":%s}", cases[i].shown);
+        struct outcome out = judge((struct given){.descriptor = with_id,
+                                                  .head = "HTTP/1.1 200 X",
+                                                  .body = body,
+                                                  .facts = {.reached = true, .complete = true},
+                                                  .context = {.input = input}});
+        assert_int_equal(out.kind, EV_COMMITTED);
+        if (out.changed != cases[i].changed) fail_msg("%s: changed is %d", cases[i].shown, out.changed);
+        json_decref(input);
+    }
+    assert_false(judge_answer(with_id, "HTTP/1.1 200 X", "{\"id\":\"7\",\"shown\":{\"text\":\"x\"}}").changed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +462,7 @@ int main(void)
         cmocka_unit_test(sessions),
         cmocka_unit_test(what_people_read),
         cmocka_unit_test(addresses),
+        cmocka_unit_test(another_text_than_was_sent),
     };
     return cmocka_run_group_tests(tests, load_all, free_all);
 }

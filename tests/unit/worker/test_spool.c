@@ -30,6 +30,7 @@ static struct attempt_report a_report(int attempt)
         .ext_id = "42",
         .url = "https://m.example/42",
         .duplicate = "",
+        .changed = true,
         .detail = "said \"no\"\n",
         .status = 503,
         .content_hash = HASH,
@@ -74,6 +75,7 @@ static void a_report_is_read_as_it_was_written(void **state)
     assert_string_equal(r.ext_id, line.report.ext_id);
     assert_string_equal(r.detail, line.report.detail);
     assert_int_equal(r.status, line.report.status);
+    assert_true(line.report.changed);
     assert_string_equal(r.item, line.report.item);
     assert_int_equal(r.item_len, line.report.item_len);
     assert_string_equal(r.frozen, line.report.frozen);

@@ -63,6 +63,11 @@ static void risk_of_doubt(const struct act *act, const struct act_facts *f, stru
         errbuf_set(risk, "%s; a second post is possible", words);
 }
 
+static bool resends(const struct act *act)
+{
+    return act->event == EV_RETRY || act->event == EV_APPROVE;
+}
+
 static void name_risk(const struct act *act, const struct act_facts *f, struct errbuf *risk)
 {
     const struct delivery_row *r = f->row;
@@ -71,7 +76,7 @@ static void name_risk(const struct act *act, const struct act_facts *f, struct e
     if (act->event == EV_CANCEL && r->doubt.count > 0)
         errbuf_set(risk, "%s; should the post appear, it becomes published and an alert is raised",
                    doubt_words(&r->doubt, words));
-    if ((act->event != EV_RETRY && act->event != EV_APPROVE) || (f->policy && f->policy->harmless)) return;
+    if (!resends(act) || (f->policy && f->policy->harmless)) return;
     if (r->ext_id[0] != '\0')
         errbuf_set(risk, "it was published once as %s; it is posted again", r->ext_id);
     else if (r->doubt.count > 0)
@@ -154,23 +159,114 @@ static struct delivery_row row_with_doubt(const struct act_facts *f)
     return row;
 }
 
+/* ---- what the platform says */
+
+static struct delivery_decision decide(const struct act *act, const struct act_facts *f)
+{
+    const struct delivery_input in = {
+        .event = act->event, .ext_id = act->ext_id, .with_doubt = act->in_doubt, .new_key = act->new_key};
+    return delivery_step(f->row, &in, f->policy ? f->policy : f->defaults, f->now_ms);
+}
+
+bool act_wants_reading(const struct act *act, const struct act_facts *f)
+{
+    const struct delivery_row *r = f->row;
+    const bool tried = r->attempt > 0 || f->forgotten;
+    const bool readable = f->policy && (f->policy->can_read || (f->by_id && r->ext_id[0] != '\0'));
+    if (!f->policy || f->policy->harmless || decide(act, f).verdict != VERDICT_CHANGE) return false;
+    if (act->event == EV_CONFIRM) return f->by_id;
+    return resends(act) && tried && readable;
+}
+
+/* It is there: that is published, and nothing is sent. */
+static void publish_found(const struct act_facts *f, struct act_plan *plan)
+{
+    const struct act_reading *g = f->reading;
+    const char *known = f->row->ext_id;
+    const bool other = known[0] != '\0' && g->ext_id && strcmp(known, g->ext_id) != 0;
+    const struct delivery_input in = {
+        .event = EV_FOUND, .attempt = f->row->attempt, .ext_id = g->ext_id, .two_found = g->duplicate_id != NULL};
+    plan->decision = delivery_step(f->row, &in, f->policy, f->now_ms);
+    plan->ext_id = other ? known : g->ext_id;
+    plan->url = other ? NULL : g->url;
+    plan->duplicate_id = other ? g->ext_id : g->duplicate_id;
+    plan->risk.text[0] = '\0';
+    errbuf_set(&plan->text, "the platform has it%s%s; nothing is sent", g->ext_id ? " as " : "",
+               g->ext_id ? g->ext_id : "");
+}
+
+static void weigh_resend(const struct act_facts *f, struct act_plan *plan)
+{
+    const struct act_reading *g = f->reading;
+    if (g->event == EV_FOUND) {
+        publish_found(f, plan);
+    } else if (g->event == EV_UNSEEN) {
+        plan->until_ms = g->again_ms;
+        errbuf_set(&plan->text, "%s; --without-reading sends it on your word alone", g->why);
+        plan->answer = ACT_UNREAD;
+    } else if (!g->settled) {
+        plan->until_ms = g->settled_at_ms;
+        say(plan, ACT_BUSY, g->why);
+    } else if (f->row->ext_id[0] == '\0') {
+        plan->risk.text[0] = '\0'; /* it was looked for to the end, and nothing can arrive any more */
+    }
+}
+
+static void weigh_confirm(const struct act *act, const struct act_facts *f, struct act_plan *plan)
+{
+    const struct act_reading *g = f->reading;
+    const bool same = g->ext_id && strcmp(g->ext_id, act->ext_id) == 0;
+    if (g->event == EV_FOUND && same) {
+        if (!plan->url) plan->url = g->url;
+    } else if (g->event == EV_FOUND) {
+        errbuf_set(&plan->text, "the platform answers with another post: %s", g->ext_id ? g->ext_id : "one without id");
+        plan->answer = ACT_REFUSED;
+    } else if (g->event == EV_GONE) {
+        say(plan, ACT_REFUSED, "the platform has no post under that id; --without-reading believes you all the same");
+    } else {
+        plan->until_ms = g->again_ms;
+        errbuf_set(&plan->text, "%s; --without-reading believes you without it", g->why);
+        plan->answer = ACT_UNREAD;
+    }
+}
+
+/* The decision stands; may it be written? */
+static void weigh(const struct act *act, const struct act_facts *f, struct act_plan *plan)
+{
+    const bool second_post =
+        resends(act) && plan->risk.text[0] != '\0' && (f->row->doubt.count > 0 || f->row->ext_id[0] != '\0');
+    if (!f->unread && act_wants_reading(act, f)) {
+        if (!f->reading)
+            say(plan, ACT_UNREAD, "the platform was not read; --without-reading goes without");
+        else if (f->reading->rev != f->row->rev)
+            say(plan, ACT_BUSY, "it changed while the platform was read; ask again");
+        else if (act->event == EV_CONFIRM)
+            weigh_confirm(act, f, plan);
+        else
+            weigh_resend(f, plan);
+    } else if (second_post && !act->consents) {
+        say(plan, ACT_REFUSED, "a second post is possible; --yes sends it all the same");
+    }
+}
+
 void act_plan(const struct act *act, const struct act_facts *given, struct act_plan *plan)
 {
     const struct delivery_row row = row_with_doubt(given);
     struct act_facts facts = *given, *f = &facts;
     facts.row = &row;
-    const struct delivery_input in = {
-        .event = act->event, .ext_id = act->ext_id, .with_doubt = act->in_doubt, .new_key = act->new_key};
     memset(plan, 0, sizeof(*plan));
     plan->answer = ACT_REFUSED;
     if (f->row->state == DS_NONE) {
         say(plan, ACT_MISSING, "there is no such delivery");
         return;
     }
-    plan->decision = delivery_step(f->row, &in, f->policy ? f->policy : f->defaults, f->now_ms);
+    plan->ext_id = act->ext_id;
+    plan->url = act->url;
+    plan->decision = decide(act, f);
     if (plan->decision.verdict == VERDICT_CHANGE) {
         plan->answer = ACT_DONE;
         name_risk(act, f, &plan->risk);
+        weigh(act, given, plan); /* its row lives on: the plan borrows from it */
     } else if (plan->decision.verdict == VERDICT_BUSY) {
         explain_busy(f, plan);
     } else if (act->event == EV_CONFIRM) {

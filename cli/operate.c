@@ -11,6 +11,7 @@
 #include "cli/notes.h"
 #include "cli/out.h"
 #include "cli/person.h"
+#include "cli/reread.h"
 #include "runtime/die.h"
 
 #define PAUSE_MS        100
@@ -31,7 +32,10 @@ struct job {
 struct run {
     struct cli *cli;
     const struct operation *operation;
+    const struct act *act; /* the operation's, with what --yes says */
+    const char *word;      /* in the audit stream */
     struct person person;
+    struct reread reread;
     struct pick pick;
     struct ledger_round *round;
     struct job *jobs;
@@ -78,7 +82,7 @@ static json_t *job_json(const struct run *run, const struct job *job)
     out_set(one, "from", r->state != DS_NONE ? place_json(r->state, r->reason) : json_null());
     out_set(one, "to", done ? place_json(plan->decision.state, plan->decision.reason) : json_null());
     out_set(one, "text", plan->text.text[0] ? out_string(plan->text.text) : json_null());
-    out_set(one, "risk", done && plan->risk.text[0] ? out_string(plan->risk.text) : json_null());
+    out_set(one, "risk", plan->risk.text[0] ? out_string(plan->risk.text) : json_null());
     out_set(one, "until_ms", out_time(plan->until_ms));
     if (plan->answer == ACT_OPEN) add_next(run, job, one);
     return one;
@@ -90,14 +94,14 @@ static void print_job(const struct run *run, const struct job *job, const json_t
     const struct delivery_row *r = &job->read.row.core;
     char until[WHEN_TEXT_BYTES];
     if (plan->answer == ACT_DONE)
-        out_line(stdout, "done: %s: %s %s -> %s %s", job->name, delivery_state_name(r->state),
+        out_line(stdout, "done: %s: %s %s -> %s %s%s%s", job->name, delivery_state_name(r->state),
                  delivery_reason_name(r->reason), delivery_state_name(plan->decision.state),
-                 delivery_reason_name(plan->decision.reason));
+                 delivery_reason_name(plan->decision.reason), plan->text.text[0] ? ": " : "", plan->text.text);
     else
         out_line(stdout, "%s: %s: %s%s%s", act_answer_name(plan->answer), job->name, plan->text.text,
                  plan->until_ms ? ", until " : "",
                  plan->until_ms ? when_text(plan->until_ms, cli_now_ms(run->cli), until) : "");
-    if (plan->answer == ACT_DONE && plan->risk.text[0]) out_line(stdout, "  risk: %s", plan->risk.text);
+    if (plan->risk.text[0]) out_line(stdout, "  risk: %s", plan->risk.text);
     const json_t *next = json_object_get(one, "next");
     for (size_t i = 0; i < json_array_size(next); i++)
         out_line(stdout, "  next: %s", json_string_value(json_array_get(next, i)));
@@ -120,33 +124,20 @@ static void finish_job(struct job *job, enum act_answer answer, const char *text
     errbuf_set(&job->plan.text, "%s", text);
 }
 
-/* As claims see it: approved, and not proven absent, before the ledger was set back. */
-static bool is_forgotten(const struct cli *cli, const struct job *job, const struct channel *configured)
-{
-    const int64_t rewound_at_ms = cli->overview.epoch.rewound_at_ms;
-    if (configured && configured->policy.harmless) return false;
-    return job->read.row.core.approved_at_ms < rewound_at_ms && job->read.row.cleared_at_ms < rewound_at_ms;
-}
-
 static void plan_job(const struct run *run, struct job *job)
 {
     const struct cli *cli = run->cli;
-    const struct channel *configured = channel_find(cli->fleet.channels, job->channel);
-    const struct act_facts facts = {.row = &job->read.row.core,
-                                    .policy = configured ? &configured->policy : NULL,
-                                    .defaults = &cli->fleet.defaults,
-                                    .now_ms = cli_now_ms(cli),
-                                    .lease_ends_ms = job->read.lease_holder[0] && job->read.lease_left_ms > 0
-                                                         ? cli_now_ms(cli) + job->read.lease_left_ms
-                                                         : 0,
-                                    .forgotten = is_forgotten(cli, job, configured)};
+    struct act_reading reading;
+    struct act_facts facts = reread_facts(cli, job->channel, &job->read);
+    facts.unread = run->reread.off;
+    facts.reading = reread_find(&run->reread, job->name, &reading) ? &reading : NULL;
     if (!job->read.readable) {
         finish_job(job, ACT_REFUSED, job->read.error);
         errbuf_prefix(&job->plan.text, "its row cannot be read");
     } else if (!pick_fits(&run->pick, facts.row)) {
         finish_job(job, ACT_ALREADY, "it has changed meanwhile and was not picked any more");
     } else {
-        act_plan(&run->operation->act, &facts, &job->plan);
+        act_plan(run->act, &facts, &job->plan);
         job->done = job->plan.answer != ACT_DONE;
     }
 }
@@ -158,11 +149,12 @@ static void ask(struct run *run, struct job *job)
     job->request = (struct decide_request){.base = {.channel = job->channel, .delivery = job->name},
                                            .row = &job->read.row.core,
                                            .decision = &job->plan.decision,
-                                           .ext_id = operation->act.ext_id,
-                                           .url = operation->act.url,
+                                           .ext_id = job->plan.ext_id,
+                                           .url = job->plan.url,
+                                           .duplicate_id = job->plan.duplicate_id,
                                            .detail = operation->detail,
                                            .detail_len = operation->detail ? strlen(operation->detail) : 0,
-                                           .act = operation->word,
+                                           .act = run->word,
                                            .user = run->person.user,
                                            .host = run->person.host,
                                            .why = run->person.why};
@@ -284,8 +276,9 @@ static bool work_all(struct run *run)
 static enum cli_exit code_of(const struct run *run)
 {
     static const enum cli_exit codes[ACT_ANSWER_COUNT] = {
-        [ACT_DONE] = EXIT_FINE,     [ACT_ALREADY] = EXIT_FINE,    [ACT_BUSY] = EXIT_OPEN,     [ACT_OPEN] = EXIT_OPEN,
-        [ACT_REFUSED] = EXIT_USAGE, [ACT_MISSING] = EXIT_MISSING, [ACT_NOT_KNOWN] = EXIT_AWAY};
+        [ACT_DONE] = EXIT_FINE,   [ACT_ALREADY] = EXIT_FINE,  [ACT_BUSY] = EXIT_OPEN,
+        [ACT_OPEN] = EXIT_OPEN,   [ACT_REFUSED] = EXIT_USAGE, [ACT_MISSING] = EXIT_MISSING,
+        [ACT_UNREAD] = EXIT_AWAY, [ACT_NOT_KNOWN] = EXIT_AWAY};
     enum cli_exit code = EXIT_FINE;
     for (int i = 0; i < ACT_ANSWER_COUNT; i++)
         if (run->count[i] > 0) code = cli_worse(code, codes[i]);
@@ -358,16 +351,39 @@ static enum cli_exit end(struct run *run, bool acted, enum cli_exit code)
     if (run->cli->json) return out_json(document(run, acted)) ? code : EXIT_USAGE;
     if (acted)
         print_counts(run);
-    else if (run->pick.count > 0)
+    else if (run->pick.count > 0) {
+        notes_print(run->notes);
         out_line(stdout, "nothing was done: say --yes to do it");
+    }
     return code;
+}
+
+/* Before --yes is said: on which channels it may make a second post that nobody can exclude. */
+static void warn(struct run *run)
+{
+    const char *group;
+    json_t *n;
+    json_object_foreach(run->pick.groups, group, n)
+    {
+        char channel[IDENTITY_CHANNEL_BYTES];
+        snprintf(channel, sizeof(channel), "%.*s", (int)strcspn(group, " "), group);
+        const struct channel *configured = channel_find(run->cli->fleet.channels, channel);
+        if (configured && (configured->policy.can_read || configured->policy.harmless)) continue;
+        out_add_format(run->notes,
+                       "%s cannot be read%s: where an attempt may have been executed, a second post is possible", group,
+                       configured ? "" : " from here, where it is not configured");
+    }
 }
 
 static enum cli_exit act_on_picked(struct run *run)
 {
+    const bool yes = options_has(&run->cli->options, FLAG_YES_ID);
     if (run->pick.bulk && !run->cli->json) print_groups(run);
-    if (run->pick.bulk && !options_has(&run->cli->options, FLAG_YES_ID))
+    if (run->pick.bulk && !yes) {
+        if (run->operation->resends) warn(run);
         return end(run, false, run->pick.count > 0 ? EXIT_USAGE : EXIT_FINE);
+    }
+    if (!reread_read(run->cli, run->act, &run->pick, &run->reread)) return cli_fail(run->cli, EXIT_AWAY);
     run->round = round_new(&run->cli->ledger);
     run->jobs = xcalloc(REQUEST_BATCH_MAX, sizeof(*run->jobs));
     bool ok = work_all(run);
@@ -378,19 +394,32 @@ static enum cli_exit act_on_picked(struct run *run)
     return code;
 }
 
+static enum cli_exit operate_picked(struct cli *cli, struct run *run)
+{
+    const struct operation *operation = run->operation;
+    if (!cli_load(cli)) return EXIT_USAGE;
+    if (!pick_arguments(cli, operation->states, operation->reason, &run->pick, &cli->err))
+        return cli_fail(cli, EXIT_USAGE);
+    enum cli_exit code = cli_connect(cli);
+    if (code == EXIT_FINE) code = pick_read(cli, &run->pick) ? act_on_picked(run) : cli_fail(cli, EXIT_AWAY);
+    return code;
+}
+
 enum cli_exit operate(struct cli *cli, const struct operation *operation)
 {
-    struct run run = {.cli = cli, .operation = operation};
-    if (!person_read(&cli->options, &run.person, &cli->err)) return cli_fail(cli, EXIT_USAGE);
-    if (!cli_load(cli)) return EXIT_USAGE;
-    if (!pick_arguments(cli, operation->states, operation->reason, &run.pick, &cli->err)) {
-        pick_fini(&run.pick);
+    const bool unread = operation->reads && options_has(&cli->options, FLAG_WITHOUT_READING_ID);
+    struct act act = operation->act;
+    char word[64];
+    act.consents = unread || options_has(&cli->options, FLAG_YES_ID);
+    snprintf(word, sizeof(word), "%s%s", operation->word, unread ? " --without-reading" : "");
+    struct run run = {.cli = cli, .operation = operation, .act = &act, .word = word};
+    if (!person_read(&cli->options, &run.person, &cli->err) ||
+        !reread_open(cli, operation->reads && !unread, act.ext_id, &run.reread))
         return cli_fail(cli, EXIT_USAGE);
-    }
-    enum cli_exit code = cli_connect(cli);
     run.deliveries = json_array();
     run.notes = json_array();
-    if (code == EXIT_FINE) code = pick_read(cli, &run.pick) ? act_on_picked(&run) : cli_fail(cli, EXIT_AWAY);
+    const enum cli_exit code = operate_picked(cli, &run);
+    reread_close(&run.reread);
     json_decref(run.deliveries);
     json_decref(run.notes);
     pick_fini(&run.pick);

@@ -15,6 +15,7 @@ struct operation {
     const char *word;   /* in the audit stream */
     const char *detail; /* kept with the delivery for people; NULL: none */
     bool resends;       /* a worker is needed afterwards */
+    bool reads;         /* the platform is read first, where it can be and --without-reading does not forbid it */
     unsigned states;    /* what a bulk act picks that does not say its own: PICK_STATE()s */
     int reason;         /* -1: any */
 };

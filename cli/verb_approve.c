@@ -7,6 +7,7 @@ enum cli_exit verb_approve(struct cli *cli)
         .act = {.event = EV_APPROVE},
         .word = "approve",
         .resends = true,
+        .reads = true,
         .states = PICK_STATE(DS_HELD),
         .reason = RS_APPROVAL,
     };

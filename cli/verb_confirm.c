@@ -28,6 +28,7 @@ enum cli_exit verb_confirm(struct cli *cli)
     const struct operation operation = {
         .act = {.event = EV_CONFIRM, .ext_id = id, .url = url},
         .word = "confirm",
+        .reads = true,
     };
     if (!id) {
         errbuf_set(&cli->err, "missing: --id EXT, the platform's id of the post that you have seen");

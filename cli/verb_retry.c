@@ -7,6 +7,7 @@ enum cli_exit verb_retry(struct cli *cli)
         .act = {.event = EV_RETRY, .new_key = options_has(&cli->options, FLAG_NEW_KEY_ID)},
         .word = "retry",
         .resends = true,
+        .reads = true,
         .states = PICK_STATE(DS_HELD),
         .reason = -1,
     };

@@ -51,32 +51,35 @@
       "skipped}], counts: [{channel, state, source, n}], deliveries: [{delivery, state, reason, "                      \
       "source, ext_id, url, attempt, at_ms}], notes: [text]}")                                                         \
     X(RETRY, "retry", "[DELIVERY...] --why TEXT", 0, 64, "Send held or rejected deliveries again",                     \
-      "What a person held back or gave up goes to the workers again, with a new budget of attempts and"                \
-      " without not_after. Refused until the last attempt can no longer be executed; until when is "                   \
-      "said. What may come of it is said, too: whether an attempt may have been executed and a second "                \
-      "post is possible. An uncertain delivery is not sent again by hand: the reconciler reads the "                   \
-      "platform first, and what it will do is shown. Deliveries are named, or picked with --channel, "                 \
-      "--state, --reason and --older-than: then their number is shown first, and --yes does it. "                      \
-      "Without --state it picks held ones.",                                                                           \
+      "What a person held back or gave up goes to the workers again, with a new budget of attempts and without "       \
+      "not_after. Where an attempt may have been executed, the platform is read back first (by "                       \
+      "landfall-reconciler, which needs the channel's credential here): a post that is found is published in place "   \
+      "of a repetition; without proof that there is none nothing is sent, and it is said when to try again. Where "    \
+      "the platform cannot be read, what may come of it is said first, and --yes does it. Refused until the last "     \
+      "attempt can no longer be executed. An uncertain delivery is not sent again by hand: the reconciler reads the "  \
+      "platform first, and what it will do is shown. Deliveries are named, or picked with --channel, --state, "        \
+      "--reason and --older-than: then their number is shown first, and --yes does it. Without --state it picks "      \
+      "held ones.",                                                                                                    \
       "landfall retry blog/brand/lost --why \"not on the site, asked the editors\"",                                   \
       "{act, acted, picked, groups: [{channel, state, reason, n}] (of a bulk act), done, already, "                    \
-      "busy, open, refused, missing, not_known, deliveries: [{delivery, answer, from: {state, reason},"                \
+      "busy, open, refused, missing, unread, not_known, deliveries: [{delivery, answer, from: {state, reason},"        \
       " to: {state, reason}, text, risk, until_ms, next: [text] (of open)}], notes: [text]}")                          \
     X(APPROVE, "approve", "[DELIVERY...] --why TEXT", 0, 64, "Let held deliveries go out",                             \
-      "For what was submitted with --hold, and for anything else that is held. Deliveries are named, "                 \
+      "For what was submitted with --hold, and for anything else that is held: where an attempt may have been "        \
+      "executed, the platform is read first, as with retry. Deliveries are named, "                                    \
       "or picked with --channel, --state, --reason and --older-than: then their number is shown first,"                \
       " and --yes does it. Without --state and --reason it picks what waits for an approval.",                         \
       "landfall approve blog/brand/draft --why \"proofread\"",                                                         \
       "{act, acted, picked, groups: [{channel, state, reason, n}] (of a bulk act), done, already, "                    \
-      "busy, open, refused, missing, not_known, deliveries: [{delivery, answer, from: {state, reason},"                \
+      "busy, open, refused, missing, unread, not_known, deliveries: [{delivery, answer, from: {state, reason},"        \
       " to: {state, reason}, text, risk, until_ms, next: [text] (of open)}], notes: [text]}")                          \
     X(CONFIRM, "confirm", "DELIVERY --id ID --why TEXT", 1, 1, "Say that a held or uncertain delivery is published",   \
-      "For a person who has seen the post where landfall could not. It becomes published with source "                 \
-      "operator.",                                                                                                     \
+      "For a person who has seen the post where landfall could not. Where the platform can be asked by id, it is "     \
+      "asked, and a post that it does not have is refused. It becomes published with source operator.",                \
       "landfall confirm blog/brand/lost --id 109876 --url https://blog.example/109876 --why \"seen on "                \
       "the site\"",                                                                                                    \
       "{act, acted, picked, groups: [{channel, state, reason, n}] (of a bulk act), done, already, "                    \
-      "busy, open, refused, missing, not_known, deliveries: [{delivery, answer, from: {state, reason},"                \
+      "busy, open, refused, missing, unread, not_known, deliveries: [{delivery, answer, from: {state, reason},"        \
       " to: {state, reason}, text, risk, until_ms, next: [text] (of open)}], notes: [text]}")                          \
     X(CANCEL, "cancel", "[DELIVERY...] --why TEXT", 0, 64, "Give deliveries up",                                       \
       "They become rejected and are not sent; retry takes them back while their content is kept. What "                \
@@ -87,7 +90,7 @@
       "with --in-doubt uncertain ones.",                                                                               \
       "landfall cancel blog/brand/hello --why \"superseded\"",                                                         \
       "{act, acted, picked, groups: [{channel, state, reason, n}] (of a bulk act), done, already, "                    \
-      "busy, open, refused, missing, not_known, deliveries: [{delivery, answer, from: {state, reason},"                \
+      "busy, open, refused, missing, unread, not_known, deliveries: [{delivery, answer, from: {state, reason},"        \
       " to: {state, reason}, text, risk, until_ms, next: [text] (of open)}], notes: [text]}")                          \
     X(REJECT, "reject", "[DELIVERY...] --why TEXT", 0, 64, "Refuse deliveries that wait for an approval",              \
       "As cancel; the reason also stays with the delivery, where show finds it. Deliveries are named, "                \
@@ -95,7 +98,7 @@
       " and --yes does it. Without --state and --reason it picks what waits for an approval.",                         \
       "landfall reject blog/brand/draft --why \"wrong audience\"",                                                     \
       "{act, acted, picked, groups: [{channel, state, reason, n}] (of a bulk act), done, already, "                    \
-      "busy, open, refused, missing, not_known, deliveries: [{delivery, answer, from: {state, reason},"                \
+      "busy, open, refused, missing, unread, not_known, deliveries: [{delivery, answer, from: {state, reason},"        \
       " to: {state, reason}, text, risk, until_ms, next: [text] (of open)}], notes: [text]}")                          \
     X(PAUSE, "pause", "CHANNEL --why TEXT", 1, 1, "Stop sending to a channel",                                         \
       "From now on no delivery of it is handed out or claimed, by any worker. What is being sent is "                  \
@@ -256,6 +259,8 @@ enum flag_kind {
       "Under a new idempotency key: for platforms that keep a failure under the old one")                              \
     X(IN_DOUBT, "--in-doubt", FLAG_SWITCH, "", VERB_BIT(CANCEL) | VERB_BIT(REJECT),                                    \
       "Also what may have been executed")                                                                              \
+    X(WITHOUT_READING, "--without-reading", FLAG_SWITCH, "", VERB_BIT(RETRY) | VERB_BIT(APPROVE) | VERB_BIT(CONFIRM),  \
+      "Do not read the platform first: for one that cannot be read now; the audit stream says so")                     \
     X(STATE, "--state", FLAG_TEXT, "STATE", VERBS_OF_BULK, "Pick deliveries in this state")                            \
     X(REASON, "--reason", FLAG_TEXT, "REASON", VERBS_OF_BULK, "Pick deliveries that are in it for this reason")        \
     X(OLDER_THAN, "--older-than", FLAG_WHEN, "TIME", VERBS_OF_BULK | VERB_BIT(JOURNAL),                                \

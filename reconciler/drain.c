@@ -10,14 +10,13 @@
 #include "runtime/log.h"
 
 #define DRAIN_BUSY_MS 60000 /* without --wait: so long for an account that somebody else walks */
-#define DRAIN_GONE_MS 10000 /* so long without Redis, and nothing can be concluded */
 
 struct drain {
     struct process *process;
     const struct drain_options *options;
     struct drain_list list;
     struct drain_voice voice;
-    int64_t started_boot_ms, redis_boot_ms;
+    int64_t started_boot_ms;
     bool out_of_reach; /* Redis, or a platform whose deliveries stay uncertain because of it */
     bool timed_out;
 };
@@ -143,23 +142,13 @@ static void say_progress(struct drain *d)
     drain_say_progress(&d->voice, &progress, clock_boottime_ms());
 }
 
-static void work(struct drain *d)
+static bool goes_on(void *context)
 {
-    struct process *p = d->process;
-    struct reconciler *r = &p->reconciler;
-    while (!process_over(p)) {
-        const int64_t now = clock_boottime_ms();
-        if (link_is_open(r->link)) d->redis_boot_ms = now;
-        if (now - d->redis_boot_ms > DRAIN_GONE_MS) {
-            d->out_of_reach = true;
-            reconciler_stop(r, 2);
-        }
-        d->timed_out = d->options->timeout_ms > 0 && now - d->started_boot_ms >= d->options->timeout_ms;
-        if (d->timed_out || is_done(d)) reconciler_stop(r, 0);
-        if (process_over(p)) break;
-        process_turn(p);
-        say_progress(d);
-    }
+    struct drain *d = context;
+    const int64_t timeout_ms = d->options->timeout_ms;
+    say_progress(d);
+    d->timed_out = timeout_ms > 0 && clock_boottime_ms() - d->started_boot_ms >= timeout_ms;
+    return !d->timed_out && !is_done(d);
 }
 
 /* ---- the end ---- */
@@ -191,7 +180,6 @@ int drain_run(struct process *p, const struct drain_options *options)
     drain_list_init(&d.list, &(struct drain_filter){0});
     d.voice = (struct drain_voice){.json = options->json, .dry_run = options->dry_run};
     drain_bar_init(&d.voice.bar, d.started_boot_ms);
-    d.redis_boot_ms = d.started_boot_ms;
     if (!check_channels(r, options)) goto out;
     if (!list_all(&d, &err)) {
         fprintf(stderr, "landfall-reconciler: nothing was done: %s\n", err.text);
@@ -205,7 +193,7 @@ int drain_run(struct process *p, const struct drain_options *options)
     r->tell_resolved = on_resolved;
     r->tell_walk = on_walk;
     r->tell_context = &d;
-    work(&d);
+    d.out_of_reach = !process_work(p, goes_on, &d);
     if (!link_is_open(r->link) || !drain_list_finish(&d.list, r, say_other, &d, &err)) d.out_of_reach = true;
     code = exit_code(&d);
     drain_say_summary(&d.voice, &d.list, d.timed_out, clock_boottime_ms() - d.started_boot_ms, code);

@@ -19,6 +19,7 @@
 #define PROCESS_CHORES_MS   10000 /* heartbeat and time */
 #define PROCESS_RETRY_MS    1000  /* a heartbeat that Redis did not take is tried again */
 #define PROCESS_ASK_MS      15000 /* the gauges that only the ledger knows */
+#define PROCESS_GONE_MS     10000 /* so long without Redis, and process_work() ends */
 #define PROCESS_NO_REDIS_MS 100   /* without Redis no step of a walk is hurried */
 #define PROCESS_BASE_NAME   44    /* of the name; a walk lease holds 64 bytes */
 
@@ -233,6 +234,21 @@ void process_turn(struct process *p)
     turn_round(r);
     lanes_turn(r);
     chores(p);
+}
+
+bool process_work(struct process *p, bool (*goes_on)(void *context), void *context)
+{
+    struct reconciler *r = &p->reconciler;
+    int64_t redis_boot_ms = clock_boottime_ms();
+    bool gone = false;
+    while (!process_over(p)) {
+        const int64_t now = clock_boottime_ms();
+        if (link_is_open(r->link)) redis_boot_ms = now;
+        gone = now - redis_boot_ms > PROCESS_GONE_MS;
+        if (gone || (!r->stopping && !goes_on(context))) reconciler_stop(r, gone ? 2 : 0);
+        if (!process_over(p)) process_turn(p);
+    }
+    return !gone;
 }
 
 bool process_check(struct process *p, struct errbuf *err)

@@ -27,6 +27,9 @@ void process_close(struct process *p);
 void process_turn(struct process *p);
 /* True when the loop is to end. */
 bool process_over(const struct process *p);
+/* For a program that ends by itself: turns while `goes_on` says so, then to the orderly end of what is under way.
+ * False: without Redis for so long that nothing can be concluded. */
+MUSTCHECK bool process_work(struct process *p, bool (*goes_on)(void *context), void *context);
 /* Asks Redis once; false says why. */
 MUSTCHECK bool process_check(struct process *p, struct errbuf *err);
 

@@ -54,6 +54,9 @@ struct lane {
     bool refusal_told;              /* that the credential is refused; until a read succeeds */
     bool wanted;                    /* drain: it is to be walked */
     int64_t wanted_boot_ms;         /* drain: not before */
+    const struct reads_name *asked; /* look: its walk takes these, in any state; NULL: the uncertain ones */
+    size_t asked_count;
+    const char *asked_id; /* look: they are asked for by this id; NULL: by what their rows know */
 };
 
 /* The order is the order of a walk; WALK_READ, WALK_SENT and WALK_WAIT come again and again. */

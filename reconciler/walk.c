@@ -276,12 +276,21 @@ static void pick_names(const struct reconciler *r, struct walk *w)
     if (w->passed_over > 0) resolve_outlook_add(&w->outlook, reconciler_now_ms(r), 0);
 }
 
+static void take_asked(struct walk *w)
+{
+    w->name_count = w->lane->asked_count;
+    w->names = xcalloc(w->name_count, sizeof *w->names);
+    memcpy(w->names, w->lane->asked, w->name_count * sizeof *w->names);
+}
+
 static bool read_names(struct reconciler *r, struct walk *w, struct errbuf *err)
 {
     struct lane *lane = w->lane;
     const char *channel = lane->channel->name;
-    if (!reads_uncertain(&r->ledger, r->link, channel, lane->next_offset, WALK_DELIVERIES_MAX, &w->names,
-                         &w->name_count, limit_ms(r), err))
+    if (lane->asked != NULL)
+        take_asked(w);
+    else if (!reads_uncertain(&r->ledger, r->link, channel, lane->next_offset, WALK_DELIVERIES_MAX, &w->names,
+                              &w->name_count, limit_ms(r), err))
         return false;
     if (w->name_count == 0 && lane->next_offset > 0) { /* behind the end: from the beginning again */
         lane->next_offset = 0;
@@ -289,7 +298,7 @@ static bool read_names(struct reconciler *r, struct walk *w, struct errbuf *err)
         w->names = NULL;
         return read_names(r, w, err);
     }
-    w->more = w->name_count == WALK_DELIVERIES_MAX;
+    w->more = lane->asked == NULL && w->name_count == WALK_DELIVERIES_MAX;
     if (lane->next_offset > 0) w->outlook = lane->carried;
     pick_names(r, w);
     w->subjects = xcalloc(w->name_count, sizeof *w->subjects);
@@ -306,16 +315,18 @@ static void leave_out(const struct reconciler *r, struct walk *w, const char *de
     log_event_limited(LOG_LEVEL_ERROR, "delivery.unreadable", LOG_S("delivery", delivery), LOG_S("why", why));
 }
 
-static void take_delivery(const struct reconciler *r, struct walk *w, const char *name,
-                          const struct reads_delivery *read)
+static void take_delivery(const struct reconciler *r, struct walk *w, const char *name, struct reads_delivery *read)
 {
+    const struct lane *lane = w->lane;
+    const enum delivery_state state = read->row.core.state;
     struct errbuf why;
     if (!read->readable) {
         leave_out(r, w, name, read->error);
         return;
     }
-    if (read->row.core.state != DS_UNCERTAIN) return; /* somebody was faster */
-    subject_init(&w->subjects[w->subject_count++], name, read, w->lane->channel, w->table, &why);
+    if (lane->asked != NULL ? state == DS_NONE : state != DS_UNCERTAIN) return; /* somebody was faster */
+    if (lane->asked_id != NULL) snprintf(read->row.core.ext_id, sizeof read->row.core.ext_id, "%s", lane->asked_id);
+    subject_init(&w->subjects[w->subject_count++], name, read, lane->channel, w->table, &why);
     if (why.text[0] != '\0')
         log_event_limited(LOG_LEVEL_WARN, "delivery.unmarked", LOG_S("delivery", name), LOG_S("why", why.text));
 }

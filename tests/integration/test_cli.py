@@ -225,7 +225,8 @@ def test_examples_run(cli, verb):
     cli.write("items.ndjson", '{"id": "hello", "content_text": "Hello"}\n')
     cli.write("item.json", '{"id": "hello", "content_text": "Hello"}\n')
     assert cli.run("submit", "items.ndjson", "--to", "blog/brand").code == 0
-    cli.row("blog/brand/lost", state="held", reason="no_evidence", since=cli.now_ms(), attempt=1, in_doubt="1:abcdef01")
+    cli.row("blog/brand/lost", state="held", reason="no_evidence", since=cli.now_ms(), attempt=1, in_doubt="1:abcdef01",
+            first_send=cli.now_ms() - 1000)
     cli.row("blog/brand/draft", state="held", reason="approval", since=cli.now_ms())
     example = re.search(r"Example:\n  (.*)\n", cli.run(*verb.split(), "--help").out).group(1)
     path = os.path.dirname(program("landfall")) + ":" + os.environ["PATH"]

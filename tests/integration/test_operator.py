@@ -138,7 +138,10 @@ def test_the_risk_is_named(cli, fields, words, says):
     if "first_send" in fields and fields["first_send"] is None:
         fields = {**fields, "first_send": cli.now_ms() - 1000}
     held(cli, D, **{"commit_by": 1, **fields})
-    answer = one(cli, "retry", D, *words)
+    if says is not None:  # it is asked for first, and nothing is done
+        answer, before = one(cli, "retry", D, *words, code=1), cli.dump()
+        assert answer["answer"] == "refused" and says in answer["risk"] and "--yes" in answer["text"] and cli.dump() == before
+    answer = one(cli, "retry", D, *words, *(["--yes"] if says else []))
     assert answer["answer"] == "done"
     assert answer["risk"] is None if says is None else says in answer["risk"]
     assert cli.client.hget(cli.key("delivery", D), "gen") == ("1" if words else "0")
@@ -151,12 +154,17 @@ def test_the_risk_on_a_channel_that_can_neither_be_read_nor_replayed(cli):
     held(cli, "blind/brand/a", in_doubt="1:aa", attempt=1)
     held(cli, "blind/brand/b", "approval")
     held(cli, "other/brand/c", in_doubt="1:aa", attempt=1)
-    assert "a second post is possible, for this channel can neither be read nor replayed" in one(cli, "retry", "blind/brand/a")["risk"]
+    assert "a second post is possible, for this channel can neither be read nor replayed" in one(cli, "retry", "blind/brand/a", "--yes")["risk"]
     assert "if the next attempt has no answer" in one(cli, "approve", "blind/brand/b")["risk"]
-    assert "not configured here" in one(cli, "retry", "other/brand/c")["risk"]
+    assert "not configured here" in one(cli, "retry", "other/brand/c", "--yes")["risk"]
     cli.row("blind/brand/d", state="held", reason="no_evidence", since=1, in_doubt="1:aa", attempt=1)
-    done = cli.run("retry", "blind/brand/d", *WHY)
-    assert done.code == 0 and "  risk: attempt 1 may have committed; a second post is possible" in done.out
+    risk = "  risk: attempt 1 may have committed; a second post is possible"
+    refused = cli.run("retry", "blind/brand/d", *WHY)
+    assert refused.code == 1 and refused.out.startswith("refused: blind/brand/d: a second post is possible; --yes") and risk in refused.out
+    bulk = cli.run("retry", "--channel", "blind/brand", *WHY)
+    assert bulk.code == 1 and "note: blind/brand held no_evidence cannot be read: where an attempt" in bulk.out
+    done = cli.run("retry", "blind/brand/d", "--yes", *WHY)
+    assert done.code == 0 and risk in done.out
 
 
 # ---- approve, confirm, cancel, reject

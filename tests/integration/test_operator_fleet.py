@@ -49,7 +49,7 @@ def hold_without_evidence(fleet, fault):
 
 def test_a_retry_lets_one_claim_through(fleet):
     delivery = hold_without_evidence(fleet, "close_before_commit")
-    told = answer(fleet, "retry", delivery)
+    told = answer(fleet, "retry", delivery, "--yes")
     assert told["answer"] == "done" and told["risk"].startswith("attempt 1 may have committed; a second post is possible")
     fleet.start_worker()
     fleet.start_worker()
@@ -64,7 +64,7 @@ def test_after_a_retry_that_has_no_answer_either_a_person_is_asked_again(fleet):
     """The operator's word is for one claim. A second doubt is not sent again by itself."""
     delivery = hold_without_evidence(fleet, "close_before_commit")
     fleet.sim.fault("close_before_commit", "notices", times=-1)
-    answer(fleet, "retry", delivery)
+    answer(fleet, "retry", delivery, "--yes")
     fleet.run_worker()
     assert fleet.state(delivery) == "uncertain" and "waived" not in fleet.row(delivery)
     with fleet.start_reconciler():
@@ -72,7 +72,7 @@ def test_after_a_retry_that_has_no_answer_either_a_person_is_asked_again(fleet):
     assert row["attempt"] == "2" and len(row["in_doubt"].split()) == 2
     fleet.run_worker()
     assert fleet.check_judge(**{delivery: 0})["deliveries"][delivery]["writes"] == 2
-    assert "attempts 1 and 2 may have committed" in answer(fleet, "retry", delivery)["risk"]
+    assert "attempts 1 and 2 may have committed" in answer(fleet, "retry", delivery, code=1)["risk"]
 
 
 def test_a_confirmed_delivery_is_published_and_never_sent_again(fleet):

@@ -26,7 +26,7 @@ static struct act_plan plan(const struct act *act, const struct delivery_row *ro
 {
     struct act_plan out;
     const struct act_facts facts = {
-        .row = row, .policy = policy, .defaults = &BLIND, .now_ms = NOW, .lease_ends_ms = NOW + 7000};
+        .row = row, .policy = policy, .defaults = &BLIND, .now_ms = NOW, .lease_ends_ms = NOW + 7000, .unread = true};
     act_plan(act, &facts, &out);
     return out;
 }
@@ -57,7 +57,7 @@ static void test_every_state_is_answered(void **state)
 static void test_busy_until_it_cannot_commit(void **state)
 {
     (void)state;
-    const struct act act = {.event = EV_RETRY};
+    const struct act act = {.event = EV_RETRY, .consents = true};
     struct delivery_row row = a_row(DS_HELD, RS_NO_EVIDENCE, "1:aa");
     row.commit_by_ms = NOW + 1;
     struct act_plan p = plan(&act, &row, &KEYED);
@@ -119,7 +119,7 @@ static void test_risk(void **state)
         {"", "77", 0, false, &HARMLESS, ""},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const struct act act = {.event = EV_RETRY, .new_key = cases[i].new_key};
+        struct act act = {.event = EV_RETRY, .new_key = cases[i].new_key, .consents = true};
         struct delivery_row row = a_row(DS_HELD, RS_NO_EVIDENCE, cases[i].doubt);
         row.first_send_ms = cases[i].first_send_ms;
         snprintf(row.ext_id, sizeof(row.ext_id), "%s", cases[i].ext_id);
@@ -129,7 +129,142 @@ static void test_risk(void **state)
             assert_contains(p.risk.text, cases[i].says);
         else
             assert_string_equal(p.risk.text, "");
+        const bool second_post = cases[i].says[0] && (cases[i].doubt[0] || cases[i].ext_id[0]);
+        act.consents = false;
+        assert_int_equal(plan(&act, &row, cases[i].policy).answer, second_post ? ACT_REFUSED : ACT_DONE);
     }
+}
+
+/* ---- what the platform says */
+
+static struct act_plan plan_read(const struct act *act, const struct delivery_row *row,
+                                 const struct delivery_policy *policy, const struct act_reading *reading)
+{
+    struct act_plan out;
+    const struct act_facts facts = {
+        .row = row, .policy = policy, .defaults = &BLIND, .now_ms = NOW, .by_id = true, .reading = reading};
+    act_plan(act, &facts, &out);
+    return out;
+}
+
+static void test_what_is_read_before_it_is_sent_again(void **state)
+{
+    (void)state;
+    static const struct {
+        enum delivery_event act;
+        enum delivery_state state;
+        int attempt;
+        const char *ext_id;
+        bool forgotten;
+        const struct delivery_policy *policy;
+        bool wants;
+    } cases[] = {
+        {EV_RETRY, DS_HELD, 2, "", false, &KEYED, true},
+        {EV_RETRY, DS_REJECTED, 2, "", false, &KEYED, true},
+        {EV_APPROVE, DS_HELD, 2, "", false, &KEYED, true},
+        {EV_RETRY, DS_HELD, 0, "", false, &KEYED, false}, /* nothing was ever sent */
+        {EV_RETRY, DS_HELD, 0, "", true, &KEYED, true},   /* or it was forgotten */
+        {EV_RETRY, DS_HELD, 2, "", false, &BLIND, false},
+        {EV_RETRY, DS_HELD, 2, "7", false, &BLIND, true}, /* it was published once: its id can be asked for */
+        {EV_RETRY, DS_HELD, 2, "", false, &HARMLESS, false},
+        {EV_RETRY, DS_HELD, 2, "", false, NULL, false},
+        {EV_RETRY, DS_UNCERTAIN, 2, "", false, &KEYED, false}, /* the reconciler has the word */
+        {EV_RETRY, DS_APPROVED, 2, "", false, &KEYED, false},
+        {EV_CANCEL, DS_HELD, 2, "", false, &KEYED, false},
+        {EV_CONFIRM, DS_HELD, 0, "", false, &BLIND, true},
+        {EV_CONFIRM, DS_UNCERTAIN, 2, "", false, &KEYED, true},
+        {EV_CONFIRM, DS_PUBLISHED, 2, "7", false, &KEYED, false},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct act act = {.event = cases[i].act, .ext_id = cases[i].act == EV_CONFIRM ? "7" : NULL};
+        struct delivery_row row = a_row(cases[i].state, RS_NONE, "");
+        row.attempt = cases[i].attempt;
+        snprintf(row.ext_id, sizeof(row.ext_id), "%s", cases[i].ext_id);
+        const struct act_facts facts = {.row = &row,
+                                        .policy = cases[i].policy,
+                                        .defaults = &BLIND,
+                                        .now_ms = NOW,
+                                        .forgotten = cases[i].forgotten,
+                                        .by_id = true};
+        if (act_wants_reading(&act, &facts) != cases[i].wants) fail_msg("case %zu", i);
+    }
+}
+
+static void test_what_was_read_decides_a_retry(void **state)
+{
+    (void)state;
+    const struct act act = {.event = EV_RETRY};
+    const struct delivery_row row = a_row(DS_HELD, RS_NO_EVIDENCE, "2:aa");
+    struct act_reading reading = {.event = EV_FOUND, .rev = 1, .ext_id = "9", .url = "https://x/9", .why = "why"};
+    struct act_plan p = plan_read(&act, &row, &KEYED, &reading);
+    assert_int_equal(p.answer, ACT_DONE);
+    assert_int_equal(p.decision.state, DS_PUBLISHED);
+    assert_int_equal(p.decision.source, SRC_READ_BACK);
+    assert_string_equal(p.ext_id, "9");
+    assert_string_equal(p.url, "https://x/9");
+    assert_null(p.duplicate_id);
+    assert_string_equal(p.risk.text, "");
+    assert_contains(p.text.text, "the platform has it as 9");
+
+    reading = (struct act_reading){.event = EV_ABSENT, .rev = 1, .settled = true, .why = "why"};
+    p = plan_read(&act, &row, &KEYED, &reading);
+    assert_int_equal(p.answer, ACT_DONE);
+    assert_int_equal(p.decision.state, DS_APPROVED);
+    assert_string_equal(p.risk.text, "");
+
+    reading.settled = false;
+    reading.settled_at_ms = NOW + 500;
+    p = plan_read(&act, &row, &KEYED, &reading);
+    assert_int_equal(p.answer, ACT_BUSY);
+    assert_int_equal(p.until_ms, NOW + 500);
+
+    reading = (struct act_reading){.event = EV_UNSEEN, .rev = 1, .again_ms = NOW + 900, .why = "a page was cut"};
+    p = plan_read(&act, &row, &KEYED, &reading);
+    assert_int_equal(p.answer, ACT_UNREAD);
+    assert_int_equal(p.until_ms, NOW + 900);
+    assert_contains(p.text.text, "a page was cut; --without-reading");
+
+    reading.rev = 7; /* it was read for a row that is not this one any more */
+    assert_int_equal(plan_read(&act, &row, &KEYED, &reading).answer, ACT_BUSY);
+    assert_int_equal(plan_read(&act, &row, &KEYED, NULL).answer, ACT_UNREAD);
+}
+
+/* It was published once, and deleted: sent again, which is said. Under another id it is there: that is the duplicate.
+ */
+static void test_what_was_read_of_a_post_whose_id_is_known(void **state)
+{
+    (void)state;
+    const struct act act = {.event = EV_RETRY};
+    struct delivery_row row = a_row(DS_HELD, RS_GONE, "");
+    snprintf(row.ext_id, sizeof(row.ext_id), "7");
+    struct act_reading reading = {.event = EV_GONE, .rev = 1, .settled = true, .why = "why"};
+    struct act_plan p = plan_read(&act, &row, &KEYED, &reading);
+    assert_int_equal(p.answer, ACT_DONE);
+    assert_int_equal(p.decision.state, DS_APPROVED);
+    assert_contains(p.risk.text, "published once as 7");
+    reading = (struct act_reading){.event = EV_FOUND, .rev = 1, .ext_id = "8", .why = "why"};
+    p = plan_read(&act, &row, &KEYED, &reading);
+    assert_int_equal(p.decision.state, DS_PUBLISHED);
+    assert_string_equal(p.ext_id, "7");
+    assert_string_equal(p.duplicate_id, "8");
+}
+
+static void test_what_was_read_decides_a_confirmation(void **state)
+{
+    (void)state;
+    const struct act act = {.event = EV_CONFIRM, .ext_id = "7"};
+    const struct delivery_row row = a_row(DS_HELD, RS_NO_EVIDENCE, "2:aa");
+    struct act_reading reading = {.event = EV_FOUND, .rev = 1, .ext_id = "7", .url = "https://x/7", .why = "why"};
+    struct act_plan p = plan_read(&act, &row, &KEYED, &reading);
+    assert_int_equal(p.answer, ACT_DONE);
+    assert_int_equal(p.decision.source, SRC_OPERATOR);
+    assert_string_equal(p.url, "https://x/7");
+    reading.ext_id = "8";
+    assert_int_equal(plan_read(&act, &row, &KEYED, &reading).answer, ACT_REFUSED);
+    reading = (struct act_reading){.event = EV_GONE, .rev = 1, .settled = true, .why = "why"};
+    assert_int_equal(plan_read(&act, &row, &KEYED, &reading).answer, ACT_REFUSED);
+    reading.event = EV_UNSEEN;
+    assert_int_equal(plan_read(&act, &row, &KEYED, &reading).answer, ACT_UNREAD);
 }
 
 /* A row with as many doubtful attempts as there may be is still one sentence. */
@@ -150,6 +285,10 @@ int main(void)
                                        cmocka_unit_test(test_cancel_in_doubt),
                                        cmocka_unit_test(test_cancel_of_what_a_rewound_ledger_may_have_forgotten),
                                        cmocka_unit_test(test_risk),
+                                       cmocka_unit_test(test_what_is_read_before_it_is_sent_again),
+                                       cmocka_unit_test(test_what_was_read_decides_a_retry),
+                                       cmocka_unit_test(test_what_was_read_of_a_post_whose_id_is_known),
+                                       cmocka_unit_test(test_what_was_read_decides_a_confirmation),
                                        cmocka_unit_test(test_many_doubts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ bool cli_load(struct cli *cli)
 
 enum cli_exit cli_connect(struct cli *cli)
 {
-    cli->link = setup_link(cli->config, cli->name);
+    cli->link = setup_link(cli->config, &cli->ledger, cli->name);
     if (!link_open(cli->link, &cli->err) ||
         !reads_overview(&cli->ledger, cli->link, &cli->overview, cli_limit_ms(cli), &cli->err)) {
         setup_explain_away(cli->config, &cli->err);

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/out.h"
+#include "ledger/setup.h"
 #include "runtime/secret.h"
 
 typedef enum cli_exit verb_function(struct cli *cli);
@@ -48,7 +49,7 @@ int main(int argc, char *argv[])
     secret_protect_process();
     if (!options_parse(argc, argv, &cli.options, &cli.err)) return (int)cli_fail(&cli, EXIT_USAGE);
     if (cli.options.version) {
-        puts("landfall " LANDFALL_VERSION);
+        printf("landfall %s, %s\n", LANDFALL_VERSION, setup_built_in());
         return EXIT_FINE;
     }
     cli.json = options_has(&cli.options, FLAG_JSON_ID);

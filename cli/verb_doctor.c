@@ -162,7 +162,7 @@ static void print(const struct doctor *d)
 static void connect_and_read(struct doctor *d)
 {
     struct cli *cli = d->cli;
-    cli->link = setup_link(cli->config, cli->name);
+    cli->link = setup_link(cli->config, &cli->ledger, cli->name);
     if (link_open(cli->link, &cli->err) && doctor_facts_redis(cli, d->repair, &d->facts)) return;
     errbuf_prefix(&cli->err, "Redis (redis.url, now %s)", cli->config->redis_url);
 }

@@ -29,8 +29,8 @@ enum errors_action {
     X("NOAUTH", ERRORS_RECONNECT, "the server wants a password: give it redis.password_file")                          \
     X("WRONGPASS", ERRORS_RECONNECT, "the password was refused: check redis.password_file, and the user in redis.url") \
     X("NOPERM", ERRORS_RECONNECT, "the user lacks the right to this command or key")                                   \
-    X("MOVED", ERRORS_RECONNECT, "the slot lives on another node: give this partition that node's address")            \
-    X("ASK", ERRORS_WAIT, "the slot is being moved")                                                                   \
+    X("MOVED", ERRORS_RECONNECT, "the partition lives on another node of the cluster now")                             \
+    X("ASK", ERRORS_WAIT, "the partition is being moved to another node")                                              \
     X("TRYAGAIN", ERRORS_WAIT, "the slot is being moved")                                                              \
     X("CLUSTERDOWN", ERRORS_WAIT, "the cluster has no quorum")                                                         \
     X("LOADING", ERRORS_WAIT, "the server reads its data")                                                             \

@@ -2,9 +2,7 @@
 #include "ledger/link.h"
 
 #include <errno.h>
-#include <hiredis/hiredis.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,26 +10,9 @@
 #include "core/backoff.h"
 #include "ledger/answer.h"
 #include "ledger/errors.h"
+#include "ledger/link_private.h"
 #include "runtime/die.h"
 #include "runtime/random.h"
-
-struct redis_link {
-    char *unix_path, *host, *user, *name;
-    int port, db;
-    bool tls;
-    struct secret *password;
-
-    redisContext *context; /* NULL: closed */
-    int64_t timeout_ms;    /* what the socket is set to */
-    char run_id[LINK_RUN_ID_BYTES];
-    struct server_clock clock;
-    int64_t sent_boot_ms, received_boot_ms; /* of the newest round */
-    uint64_t round_trips;
-    int failures; /* since the last round that was answered */
-    int64_t next_try_ms;
-    bool must_stop;
-    bool opening; /* an answered handshake is no round that was answered */
-};
 
 static char *copy(const char *text)
 {
@@ -40,15 +21,16 @@ static char *copy(const char *text)
 
 struct redis_link *link_new(const struct link_address *address)
 {
+    struct errbuf err;
     struct redis_link *link = xcalloc(1, sizeof *link);
-    link->unix_path = copy(address->unix_path);
-    link->host = copy(address->host);
-    link->user = copy(address->user);
+    if (!config_redis_parse(address->url, &link->where, &err)) die("ledger: %s", err.text);
     link->name = copy(address->name);
-    link->port = address->port;
-    link->db = address->db;
-    link->tls = address->tls;
+    link->probe_key = copy(address->probe_key);
+    link->ca_file = copy(address->ca_file);
+    link->cert_file = copy(address->cert_file);
+    link->key_file = copy(address->key_file);
     if (address->password) link->password = secret_copy(address->password);
+    if (address->sentinel_password) link->sentinel_password = secret_copy(address->sentinel_password);
     return link;
 }
 
@@ -57,10 +39,13 @@ void link_free(struct redis_link **link)
     if (!*link) return;
     link_close(*link);
     secret_free(&(*link)->password);
-    free((*link)->unix_path);
-    free((*link)->host);
-    free((*link)->user);
+    secret_free(&(*link)->sentinel_password);
+    config_redis_fini(&(*link)->where);
     free((*link)->name);
+    free((*link)->probe_key);
+    free((*link)->ca_file);
+    free((*link)->cert_file);
+    free((*link)->key_file);
     free(*link);
     *link = NULL;
 }
@@ -79,8 +64,7 @@ void link_close(struct redis_link *link)
     link->run_id[0] = '\0';
 }
 
-/* The connection is never used again; the next try is put off. */
-static bool drop(struct redis_link *link)
+bool link_drop(struct redis_link *link)
 {
     link_close(link);
     if (link->failures < 1000) link->failures++;
@@ -132,14 +116,15 @@ void link_note_time(struct redis_link *link, int64_t server_ms)
 
 /* ---- one round ---- */
 
-static struct timeval timeval_of(int64_t ms)
+struct timeval link_timeval(int64_t ms)
 {
     return (struct timeval){.tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000)};
 }
 
-static const char *words_of(const redisContext *context)
+const char *link_words(const struct redis_link *link)
 {
-    if (context->err == REDIS_ERR_IO) return strerror(errno);
+    const redisContext *context = link->context;
+    if (context->err == REDIS_ERR_IO && !link->where.tls) return strerror(errno);
     return context->errstr[0] ? context->errstr : "closed by the server";
 }
 
@@ -149,7 +134,7 @@ static bool write_failed(const struct redis_link *link, struct errbuf *err)
     char text[256];
     char word[ERRORS_WORD_BYTES];
     ssize_t bytes = recv(link->context->fd, text, sizeof text - 1, MSG_DONTWAIT);
-    if (bytes <= 1 || text[0] != '-') return errbuf_set(err, "redis: writing: %s", words_of(link->context));
+    if (bytes <= 1 || text[0] != '-') return errbuf_set(err, "redis: writing: %s", link_words(link));
     text[bytes] = '\0';
     return errbuf_set(err, "redis: the server closed the connection: %s: %s", errors_word(text + 1, word),
                       errors_advice(text + 1));
@@ -185,7 +170,7 @@ static struct redisReply *read_one(struct redis_link *link, int64_t deadline_ms,
             return NULL;
         }
         if (redisBufferRead(link->context) != REDIS_OK) {
-            errbuf_set(err, "redis: reading: %s", words_of(link->context));
+            errbuf_set(err, "redis: reading: %s", link_words(link));
             return NULL;
         }
     }
@@ -210,9 +195,9 @@ bool link_ask(struct redis_link *link, const struct link_command *commands, size
 {
     memset(replies, 0, count * sizeof *replies);
     if (!link->context) return errbuf_set(err, "redis: not connected");
-    if (limit_ms != link->timeout_ms && redisSetTimeout(link->context, timeval_of(limit_ms)) != REDIS_OK) {
-        errbuf_set(err, "redis: the socket takes no time limit: %s", words_of(link->context));
-        return drop(link);
+    if (limit_ms != link->timeout_ms && redisSetTimeout(link->context, link_timeval(limit_ms)) != REDIS_OK) {
+        errbuf_set(err, "redis: the socket takes no time limit: %s", link_words(link));
+        return link_drop(link);
     }
     link->timeout_ms = limit_ms;
     link->sent_boot_ms = clock_boottime_ms();
@@ -222,10 +207,10 @@ bool link_ask(struct redis_link *link, const struct link_command *commands, size
             REDIS_OK)
             die("ledger: out of memory for a command");
     }
-    if (!write_all(link, deadline_ms, err)) return drop(link);
+    if (!write_all(link, deadline_ms, err)) return link_drop(link);
     for (size_t i = 0; i < count; i++) {
         replies[i] = read_one(link, deadline_ms, err);
-        if (!replies[i]) return drop(link);
+        if (!replies[i]) return link_drop(link);
     }
     link->received_boot_ms = clock_boottime_ms();
     link->round_trips++;
@@ -236,7 +221,7 @@ bool link_exchange(struct redis_link *link, const struct link_command *commands,
                    struct redisReply **replies, int64_t limit_ms, struct errbuf *err)
 {
     if (!link_ask(link, commands, count, replies, limit_ms, err)) return false;
-    if (!look_at_errors(link, replies, count, err)) return drop(link);
+    if (!look_at_errors(link, replies, count, err)) return link_drop(link);
     if (!link->opening) link->failures = 0;
     return true;
 }
@@ -247,7 +232,7 @@ bool link_send(struct redis_link *link, const struct link_command *command, stru
     link->sent_boot_ms = clock_boottime_ms();
     if (redisAppendCommandArgv(link->context, command->argc, command->argv, command->argv_bytes) != REDIS_OK)
         die("ledger: out of memory for a command");
-    return write_all(link, link->sent_boot_ms + LINK_CONNECT_LIMIT_MS, err) || drop(link);
+    return write_all(link, link->sent_boot_ms + LINK_CONNECT_LIMIT_MS, err) || link_drop(link);
 }
 
 enum link_poll link_receive(struct redis_link *link, struct redisReply **reply, struct errbuf *err)
@@ -261,13 +246,13 @@ enum link_poll link_receive(struct redis_link *link, struct redisReply **reply, 
     struct pollfd fd = {.fd = link->context->fd, .events = POLLIN};
     bool readable = poll(&fd, 1, 0) > 0;
     if (readable && redisBufferRead(link->context) != REDIS_OK) {
-        errbuf_set(err, "redis: reading: %s", words_of(link->context));
-        drop(link);
+        errbuf_set(err, "redis: reading: %s", link_words(link));
+        link_drop(link);
         return LINK_LOST;
     }
     if (redisGetReplyFromReader(link->context, &found) != REDIS_OK) {
         errbuf_set(err, "redis: the answer cannot be read: %s", link->context->errstr);
-        drop(link);
+        link_drop(link);
         return LINK_LOST;
     }
     if (!found) return LINK_NOTHING;
@@ -277,127 +262,6 @@ enum link_poll link_receive(struct redis_link *link, struct redisReply **reply, 
     if (look_at_errors(link, reply, 1, err)) return LINK_ANSWER;
     freeReplyObject(found);
     *reply = NULL;
-    drop(link);
+    link_drop(link);
     return LINK_LOST;
-}
-
-/* ---- connecting ---- */
-
-/* One command of the handshake. Its arguments may be secret, so the server's text is not repeated: servers quote the
- * arguments of commands that they do not know. NULL: err has the words, the caller drops the link. */
-static struct redisReply *ask(struct redis_link *link, int argc, const char **argv, struct errbuf *err)
-{
-    size_t bytes[4];
-    for (int i = 0; i < argc; i++)
-        bytes[i] = strlen(argv[i]);
-    const struct link_command command = {argc, argv, bytes};
-    struct redisReply *reply = NULL;
-    bool ok = link_exchange(link, &command, 1, &reply, LINK_CONNECT_LIMIT_MS, err);
-    const char *text = answer_error(reply);
-    if (text) {
-        char word[ERRORS_WORD_BYTES];
-        errbuf_set(err, "redis: %s is answered with %s: %s", argv[0], errors_word(text, word), errors_advice(text));
-    }
-    if (ok && !text) return reply;
-    if (reply) freeReplyObject(reply);
-    return NULL;
-}
-
-static bool tell(struct redis_link *link, int argc, const char **argv, struct errbuf *err)
-{
-    struct redisReply *reply = ask(link, argc, argv, err);
-    if (!reply) return false;
-    freeReplyObject(reply);
-    return true;
-}
-
-static bool authenticate(struct redis_link *link, struct errbuf *err)
-{
-    if (!link->password) return true;
-    size_t len;
-    const char *password = secret_bytes(link->password, &len);
-    const char *argv[] = {"AUTH", link->user ? link->user : password, password};
-    return tell(link, link->user ? 3 : 2, argv, err);
-}
-
-static bool introduce(struct redis_link *link, struct errbuf *err)
-{
-    char db[16];
-    snprintf(db, sizeof db, "%d", link->db);
-    const char *setname[] = {"CLIENT", "SETNAME", link->name};
-    const char *select[] = {"SELECT", db};
-    if (link->name && !tell(link, 3, setname, err)) return false;
-    return link->db == 0 || tell(link, 2, select, err);
-}
-
-static bool check_master(struct redis_link *link, struct errbuf *err)
-{
-    const char *argv[] = {"ROLE"};
-    struct redisReply *reply = ask(link, 1, argv, err);
-    if (!reply) return false;
-    bool master = answer_is(answer_at(reply, 0), "master");
-    freeReplyObject(reply);
-    return master || errbuf_set(err, "redis: this server is no master; give the address of the master");
-}
-
-static bool learn_run_id(struct redis_link *link, struct errbuf *err)
-{
-    const char *argv[] = {"INFO", "server"};
-    struct redisReply *reply = ask(link, 2, argv, err);
-    if (!reply) return false;
-    const char *at = strstr(answer_text(reply, NULL), "run_id:");
-    size_t len = at ? strspn(at + 7, "0123456789abcdef") : 0;
-    bool ok = len > 0 && len < LINK_RUN_ID_BYTES;
-    if (ok) snprintf(link->run_id, sizeof link->run_id, "%.*s", (int)len, at + 7);
-    freeReplyObject(reply);
-    return ok || errbuf_set(err, "redis: INFO server names no run_id; is this a Redis server?");
-}
-
-static bool learn_time(struct redis_link *link, struct errbuf *err)
-{
-    const char *argv[] = {"TIME"};
-    struct redisReply *reply = ask(link, 1, argv, err);
-    if (!reply) return false;
-    int64_t seconds, micros;
-    bool ok = answer_number(answer_at(reply, 0), &seconds) && answer_number(answer_at(reply, 1), &micros) &&
-              seconds > 0 && seconds < INT64_MAX / 2000;
-    if (ok) link_note_time(link, seconds * 1000 + micros / 1000);
-    freeReplyObject(reply);
-    return ok || errbuf_set(err, "redis: TIME is answered with something else");
-}
-
-static bool connect_socket(struct redis_link *link, struct errbuf *err)
-{
-    if (link->tls)
-        return errbuf_set(err, "redis: TLS is not built in; put a TLS proxy (stunnel, the service mesh) in front");
-    struct timeval limit = timeval_of(LINK_CONNECT_LIMIT_MS);
-    link->context = link->unix_path ? redisConnectUnixWithTimeout(link->unix_path, limit)
-                                    : redisConnectWithTimeout(link->host, link->port, limit);
-    link->timeout_ms = 0;
-    if (!link->context) return errbuf_set(err, "redis: out of memory for a connection");
-    if (link->context->err) {
-        const char *words = words_of(link->context);
-        if (link->unix_path) return errbuf_set(err, "redis: cannot connect to %s: %s", link->unix_path, words);
-        return errbuf_set(err, "redis: cannot connect to %s:%d: %s", link->host, link->port, words);
-    }
-    if (!link->unix_path) (void)redisEnableKeepAlive(link->context);
-    return true;
-}
-
-bool link_open(struct redis_link *link, struct errbuf *err)
-{
-    link_close(link);
-    link->opening = true;
-    bool ok = connect_socket(link, err) && authenticate(link, err) && introduce(link, err) && check_master(link, err) &&
-              learn_run_id(link, err) && learn_time(link, err);
-    link->opening = false;
-    return ok || drop(link);
-}
-
-bool link_keep(struct redis_link *link, struct errbuf *err)
-{
-    if (err) err->text[0] = '\0';
-    if (link->context) return true;
-    if (link->must_stop || clock_boottime_ms() < link->next_try_ms) return false;
-    return link_open(link, err);
 }

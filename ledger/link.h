@@ -2,10 +2,12 @@
 /*
  * link: one connection to Redis, used in rounds: write all commands, then read all answers, within one time limit.
  *
- * link_open() connects, authenticates, selects the database and believes only a master. Any error drops the connection,
- * which is never used again; a command whose answer did not come is unknown, and whoever sent it asks again. Nothing is
- * repeated in here. link_keep() is for loops: it opens a connection that is not open when its time has come (waits are
- * capped first and jittered afterwards, so that a fleet does not come back all at once).
+ * link_open() finds the server (by its address, by asking sentinels, or by following a cluster to the node that holds
+ * this partition), connects, authenticates, selects the database and believes only a master; link_open.c has all of
+ * that. Any error drops the connection, which is never used again; a command whose answer did not come is unknown, and
+ * whoever sent it asks again. Nothing is repeated in here. link_keep() is for loops: it opens a connection that is not
+ * open when its time has come (waits are capped first and jittered afterwards, so that a fleet does not come back all
+ * at once).
  *
  * The password is read at every connect and never stands in an error text. Bytes from Redis are checked, never trusted.
  */
@@ -26,16 +28,14 @@
 #define LINK_BACKOFF_BASE_MS  100
 #define LINK_BACKOFF_CAP_MS   5000
 
-/* Where Redis is. Everything is copied by link_new(). */
+/* Where Redis is. Everything is copied by link_new(). NULL or "" where there is none. */
 struct link_address {
-    const char *unix_path; /* NULL: host and port */
-    const char *host;
-    int port;
-    const char *user;              /* NULL: the default user */
-    const struct secret *password; /* NULL: none */
-    int db;
-    bool tls;         /* refused with words where the client library has no TLS */
-    const char *name; /* shown by CLIENT LIST; NULL: none */
+    const char *url;                        /* one that config_redis_parse() takes; anything else ends the process */
+    const struct secret *password;          /* of Redis, for the user in the URL */
+    const struct secret *sentinel_password; /* of the sentinels, where the URL names some */
+    const char *ca_file, *cert_file, *key_file; /* for TLS, PEM; read at every connect */
+    const char *probe_key; /* a key of this partition: on a cluster, its node is where the link goes */
+    const char *name;      /* shown by CLIENT LIST */
 };
 
 struct redis_link;
@@ -48,10 +48,12 @@ void link_free(struct redis_link **link);
 /* A new password, after a reload of the configuration; takes effect at the next connect. */
 void link_set_password(struct redis_link *link, const struct secret *password);
 
-/* One try, now, within LINK_CONNECT_LIMIT_MS for each of its steps. err says what failed and what to do. */
+/* One try of each host that the URL names, now, within LINK_CONNECT_LIMIT_MS for each step. err says what failed last
+ * and what to do. */
 MUSTCHECK bool link_open(struct redis_link *link, struct errbuf *err);
 
-/* True if it is open; else tries to open it if link_next_try_ms() has come. err is empty if it was too early to try. */
+/* True if it is open; else tries one host if link_next_try_ms() has come, the next one at the next call: a loop is kept
+ * no longer than one dead host takes. err is empty if it was too early to try. */
 MUSTCHECK bool link_keep(struct redis_link *link, struct errbuf *err);
 
 /* Boot time (ms) before which link_keep() does not try; 0 while it is open. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ledger/link_tls.h"
 #include "runtime/log.h"
 #include "runtime/random.h"
 
@@ -58,18 +59,26 @@ void setup_explain_away(const struct config *config, struct errbuf *err)
                       config->redis_url);
 }
 
-struct redis_link *setup_link(const struct config *config, const char *name)
+struct redis_link *setup_link(const struct config *config, const struct ledger *ledger, const char *name)
 {
+    char epoch[NAMES_KEY_BYTES];
     const struct link_address address = {
-        .unix_path = config->redis.unix_path,
-        .host = config->redis.host,
-        .port = config->redis.port,
-        .user = config->redis.user,
+        .url = config->redis_url,
         .password = config->redis_password,
-        .db = config->redis.db,
+        .sentinel_password = config->redis_sentinel_password,
+        .ca_file = config->redis_ca_file,
+        .cert_file = config->redis_cert_file,
+        .key_file = config->redis_key_file,
+        .probe_key = epoch,
         .name = name,
     };
+    names_key(&ledger->names, NAMES_EPOCH, NULL, epoch, sizeof epoch);
     return link_new(&address);
+}
+
+const char *setup_built_in(void)
+{
+    return link_tls_is_built_in() ? "with TLS to Redis" : "without TLS to Redis";
 }
 
 bool setup_reload(struct config *config, struct redis_link *link)

@@ -11,8 +11,10 @@
 /* name: of this process in leases, heartbeats and CLIENT LIST; unique. Text is borrowed from config and name. */
 MUSTCHECK bool setup_ledger(const struct config *config, const char *name, int64_t longest_window_ms,
                             struct ledger *out, struct errbuf *err);
-/* A link that is not connected yet. */
-struct redis_link *setup_link(const struct config *config, const char *name);
+/* A link that is not connected yet, to the server that holds the ledger's partition. */
+struct redis_link *setup_link(const struct config *config, const struct ledger *ledger, const char *name);
+/* What this build can and another cannot, for --version. */
+const char *setup_built_in(void);
 /* False, with words: this Redis belongs to another environment. theirs: what its epoch says, "" where nobody has said.
  */
 MUSTCHECK bool setup_environment(const struct ledger *ledger, const char *theirs, struct errbuf *err);

@@ -10,6 +10,7 @@
 #include "reconciler/drain.h"
 #include "reconciler/look.h"
 #include "reconciler/process.h"
+#include "ledger/setup.h"
 #include "runtime/die.h"
 #include "runtime/log.h"
 
@@ -165,7 +166,7 @@ static int read_options(int argc, char **argv, struct options *o)
         switch (option) {
         case 'c': o->config_path = optarg; break;
         case 'k': o->check = true, o->ask = optarg; break;
-        case 'v': printf("landfall-reconciler %s\n", LANDFALL_VERSION); return 0;
+        case 'v': printf("landfall-reconciler %s, %s\n", LANDFALL_VERSION, setup_built_in()); return 0;
         case 'h': fputs(help, stdout); return 0;
         default: wrong = read_command_option(option, optarg, o); break;
         }

@@ -53,7 +53,7 @@ static bool open_reconciler(struct process *p, struct errbuf *err)
     make_name(r);
     if (!fleet_load(p->config, &r->fleet, err)) return false;
     if (!setup_ledger(p->config, r->name, r->fleet.longest_window_ms, &r->ledger, err)) return false;
-    r->link = setup_link(p->config, r->name);
+    r->link = setup_link(p->config, &r->ledger, r->name);
     r->round = round_new(&r->ledger);
     r->pool = transfer_pool_new(RECONCILER_WALKS_MAX, &p->config->fetch_allowed);
     r->lane_count = channel_set_count(r->fleet.channels);

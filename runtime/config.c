@@ -57,6 +57,7 @@ void config_free(struct config **config)
     config_redis_fini(&old->redis);
     address_list_fini(&old->fetch_allowed);
     secret_free(&old->redis_password);
+    secret_free(&old->redis_sentinel_password);
     json_decref(old->channels);
     free(old);
     *config = NULL;

@@ -32,10 +32,20 @@
 #define CONFIG_SETTINGS(TEXT, NUMBER, CHOICE)                                                                          \
     TEXT(environment, "environment", "LANDFALL_ENVIRONMENT", "production", NAME,                                       \
          "Name of this fleet's world; must be the one written in its Redis")                                           \
-    TEXT(redis_url, "redis.url", "LANDFALL_REDIS_URL", "redis://127.0.0.1:6379/0", ANY,                                \
-         "redis://[user@]host[:port][/db] or unix:///path[?db=N]")                                                     \
+    TEXT(                                                                                                              \
+        redis_url, "redis.url", "LANDFALL_REDIS_URL", "redis://127.0.0.1:6379/0", ANY,                                 \
+        "redis://[user@]host[:port][,host...][/db], rediss:// for TLS, redis+sentinel://host[,host...]/service[/db], " \
+        "unix:///path[?db=N]; never with a password")                                                                  \
     TEXT(redis_password_file, "redis.password_file", "LANDFALL_REDIS_PASSWORD_FILE", "", PATH,                         \
          "File that holds the Redis password")                                                                         \
+    TEXT(redis_ca_file, "redis.ca_file", "LANDFALL_REDIS_CA_FILE", "", PATH,                                           \
+         "Certificates that sign the certificate of Redis (PEM); empty = those that the system trusts")                \
+    TEXT(redis_cert_file, "redis.cert_file", "LANDFALL_REDIS_CERT_FILE", "", PATH,                                     \
+         "Client certificate for Redis (PEM); empty = none is shown")                                                  \
+    TEXT(redis_key_file, "redis.key_file", "LANDFALL_REDIS_KEY_FILE", "", PATH,                                        \
+         "Private key of the client certificate (PEM)")                                                                \
+    TEXT(redis_sentinel_password_file, "redis.sentinel_password_file", "LANDFALL_REDIS_SENTINEL_PASSWORD_FILE", "",    \
+         PATH, "File that holds the password of the sentinels; empty = they want none")                                \
     TEXT(redis_prefix, "redis.prefix", "LANDFALL_REDIS_PREFIX", "lf", NAME, "First part of every key")                 \
     /* at least 3 s: with appendfsync everysec a slow disk holds a write for up to 2 s */                              \
     NUMBER(redis_round_limit_ms, "redis.round_limit_ms", "LANDFALL_REDIS_ROUND_LIMIT_MS", 5000, 3000, 60000,           \
@@ -87,13 +97,20 @@ enum config_on_absent { CONFIG_ON_ABSENT_RETRY, CONFIG_ON_ABSENT_HOLD };
 
 enum config_source { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT };
 
+struct config_host {
+    char *name; /* or address */
+    int port;
+};
+
 /* Where Redis is: redis.url in parts. */
 struct config_redis {
-    char *unix_path; /* NULL: host and port */
-    char *host;
-    int port;
-    char *user; /* NULL: the default user */
+    char *unix_path;           /* NULL: hosts */
+    struct config_host *hosts; /* tried in this order */
+    size_t host_count;
+    char *service; /* the hosts are sentinels, and this is what they call the master; NULL: they are Redis */
+    char *user;    /* NULL: the default user */
     int db;
+    bool tls;
 };
 
 #define CONFIG_TEXT_FIELD(field, path, variable, fallback, pattern, help)    char *field;
@@ -108,8 +125,9 @@ struct config {
     CONFIG_SETTINGS(CONFIG_TEXT_FIELD, CONFIG_NUMBER_FIELD, CONFIG_CHOICE_FIELD)
     enum config_source sources[CONFIG_SETTING_COUNT]; /* in the order of the table */
     struct config_redis redis;
-    struct address_list fetch_allowed; /* fetch.allow in parts */
-    struct secret *redis_password;     /* NULL: none */
+    struct address_list fetch_allowed;      /* fetch.allow in parts */
+    struct secret *redis_password;          /* NULL: none */
+    struct secret *redis_sentinel_password; /* NULL: none */
     char **descriptor_dirs; /* in the order of search: as configured or "descriptors" beside the file, then the
                                installed ones */
     size_t descriptor_dir_count;

@@ -377,6 +377,14 @@ static bool read_password(const struct config *config, struct secret **password,
            errbuf_prefix(err, "%s%sredis.password_file", config->path ? config->path : "", config->path ? ": " : "");
 }
 
+static bool read_sentinel_password(struct config *config, struct errbuf *err)
+{
+    return *config->redis_sentinel_password_file == '\0' ||
+           secret_from_file(config->redis_sentinel_password_file, &config->redis_sentinel_password, err) ||
+           errbuf_prefix(err, "%s%sredis.sentinel_password_file", config->path ? config->path : "",
+                         config->path ? ": " : "");
+}
+
 bool config_reload_password(struct config *config, bool *changed, struct errbuf *err)
 {
     struct secret *fresh = NULL;
@@ -421,7 +429,7 @@ static bool check_and_finish(struct config *config, struct errbuf *err)
     if (!done && config->path) {
         return errbuf_prefix(err, "%s", config->path);
     }
-    return done && read_password(config, &config->redis_password, err);
+    return done && read_password(config, &config->redis_password, err) && read_sentinel_password(config, err);
 }
 
 bool config_load(const char *explicit_path, struct config **config, struct errbuf *err)

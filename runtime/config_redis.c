@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * redis.url, taken apart: redis://[user@]host[:port][/db] and unix://[user@]/path[?db=N].
+ * redis.url, taken apart. The forms stand in `forms` below; rediss and rediss+sentinel are the same over TLS.
  */
 #include "runtime/config.h"
 
@@ -8,15 +8,32 @@
 #include <string.h>
 #include "runtime/die.h"
 
-#define DEFAULT_PORT 6379
-#define DB_MAX       65535
+#define REDIS_PORT    6379
+#define SENTINEL_PORT 26379
+#define DB_MAX        65535
+#define HOSTS_MAX     64
 
-static const char *const forms = "write redis://[user@]host[:port][/db] or unix:///path[?db=N]";
+static const char *const forms = "write redis://[user@]host[:port][,host...][/db], rediss:// for TLS, "
+                                 "redis+sentinel://host[,host...]/service[/db] or unix:///path[?db=N]";
+
+static const struct scheme {
+    const char *text;
+    bool local, sentinel, tls;
+} schemes[] = {
+    {"redis://", false, false, false},         {"rediss://", false, false, true},
+    {"redis+sentinel://", false, true, false}, {"rediss+sentinel://", false, true, true},
+    {"unix://", true, false, false},
+};
+
+#define SCHEME_COUNT (sizeof schemes / sizeof schemes[0])
 
 void config_redis_fini(struct config_redis *redis)
 {
+    for (size_t i = 0; i < redis->host_count; i++)
+        free(redis->hosts[i].name);
+    free(redis->hosts);
     free(redis->unix_path);
-    free(redis->host);
+    free(redis->service);
     free(redis->user);
     *redis = (struct config_redis){0};
 }
@@ -83,19 +100,13 @@ static bool parse_unix(char *rest, struct config_redis *redis, struct errbuf *er
     return true;
 }
 
-static bool parse_host(char *rest, struct config_redis *redis, struct errbuf *err)
+/* One "host[:port]"; the text is cut up. */
+static bool parse_host(char *text, int default_port, struct config_host *out, struct errbuf *err)
 {
-    char *slash = strchr(rest, '/');
-    if (slash) {
-        *slash++ = '\0';
-        if (*slash && !parse_db(slash, redis, err)) {
-            return false;
-        }
-    }
-    char *host = rest;
+    char *host = text;
     char *port = NULL;
-    if (*rest == '[') { /* an IPv6 address */
-        host = rest + 1;
+    if (*text == '[') { /* an IPv6 address */
+        host = text + 1;
         char *end = strchr(host, ']');
         if (!end || (end[1] != ':' && end[1] != '\0')) {
             return errbuf_set(
@@ -104,37 +115,79 @@ static bool parse_host(char *rest, struct config_redis *redis, struct errbuf *er
         }
         port = end[1] ? end + 2 : NULL;
         *end = '\0';
-    } else if ((port = strchr(rest, ':'))) {
+    } else if ((port = strchr(text, ':'))) {
         *port++ = '\0';
     }
     if (*host == '\0' || strpbrk(host, "?#%/ ")) {
         return errbuf_set(err, "redis.url: has no valid host; %s", forms);
     }
-    if (port && !parse_number(port, 1, 65535, &redis->port)) {
+    out->port = default_port;
+    if (port && !parse_number(port, 1, 65535, &out->port)) {
         return errbuf_set(err, "redis.url: the port is a number from 1 to 65535; %s", forms);
     }
-    redis->host = xstrdup(host);
+    out->name = xstrdup(host);
     return true;
+}
+
+static bool parse_hosts(char *text, int default_port, struct config_redis *redis, struct errbuf *err)
+{
+    redis->hosts = xcalloc(HOSTS_MAX, sizeof *redis->hosts);
+    while (text) {
+        char *comma = strchr(text, ',');
+        if (comma) {
+            *comma++ = '\0';
+        }
+        if (redis->host_count == HOSTS_MAX) {
+            return errbuf_set(err, "redis.url: names more than %d hosts", HOSTS_MAX);
+        }
+        if (!parse_host(text, default_port, &redis->hosts[redis->host_count], err)) {
+            return false;
+        }
+        redis->host_count++;
+        text = comma;
+    }
+    return true;
+}
+
+/* "host,host[/service][/db]" */
+static bool parse_net(char *rest, bool sentinel, struct config_redis *redis, struct errbuf *err)
+{
+    char *path = strchr(rest, '/');
+    if (path) {
+        *path++ = '\0';
+    }
+    if (!parse_hosts(rest, sentinel ? SENTINEL_PORT : REDIS_PORT, redis, err)) {
+        return false;
+    }
+    if (sentinel) {
+        char *service = path;
+        path = service ? strchr(service, '/') : NULL;
+        if (path) {
+            *path++ = '\0';
+        }
+        if (!service || *service == '\0') {
+            return errbuf_set(err, "redis.url: does not say what the sentinels call the master; %s", forms);
+        }
+        redis->service = xstrdup(service);
+    }
+    return !path || *path == '\0' || parse_db(path, redis, err);
 }
 
 bool config_redis_parse(const char *url, struct config_redis *redis, struct errbuf *err)
 {
-    static const char tcp[] = "redis://";
-    static const char local[] = "unix://";
-
-    *redis = (struct config_redis){.port = DEFAULT_PORT};
-    if (strncmp(url, "rediss://", 9) == 0) {
-        return errbuf_set(
-            err, "redis.url: TLS is not spoken here; run a TLS proxy beside the process and name its local address");
+    const struct scheme *scheme = schemes;
+    *redis = (struct config_redis){0};
+    while (scheme < schemes + SCHEME_COUNT && strncmp(url, scheme->text, strlen(scheme->text)) != 0) {
+        scheme++;
     }
-    bool is_local = strncmp(url, local, sizeof local - 1) == 0;
-    if (!is_local && strncmp(url, tcp, sizeof tcp - 1) != 0) {
+    if (scheme == schemes + SCHEME_COUNT) {
         return errbuf_set(err, "redis.url: is of no known kind; %s", forms);
     }
-    char *copy = xstrdup(url + (is_local ? sizeof local : sizeof tcp) - 1);
+    redis->tls = scheme->tls;
+    char *copy = xstrdup(url + strlen(scheme->text));
     char *rest = copy;
-    bool done =
-        parse_user(&rest, redis, err) && (is_local ? parse_unix(rest, redis, err) : parse_host(rest, redis, err));
+    bool done = parse_user(&rest, redis, err) &&
+                (scheme->local ? parse_unix(rest, redis, err) : parse_net(rest, scheme->sentinel, redis, err));
     free(copy);
     return done;
 }

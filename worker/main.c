@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ledger/setup.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 #include "worker/process.h"
@@ -50,7 +51,7 @@ static int read_options(int argc, char **argv, struct options *o)
         case 'c': o->config_path = optarg; break;
         case 'u': o->until_idle = true; break;
         case 'k': o->check = true, o->ask = optarg; break;
-        case 'v': printf("landfall-worker %s\n", LANDFALL_VERSION); return 0;
+        case 'v': printf("landfall-worker %s, %s\n", LANDFALL_VERSION, setup_built_in()); return 0;
         case 'h': fputs(help, stdout); return 0;
         default: fputs("landfall-worker --help says what it takes\n", stderr); return 1;
         }

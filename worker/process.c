@@ -55,8 +55,8 @@ static bool open_worker(struct process *p, struct errbuf *err)
     w->unknown_policy = p->fleet.defaults;
     setup_name(p->config, p->name);
     if (!setup_ledger(p->config, p->name, p->fleet.longest_window_ms, &w->ledger, err)) return false;
-    w->link = setup_link(p->config, p->name);
-    w->feed = feed_new(&w->ledger, setup_link(p->config, p->name), p->name);
+    w->link = setup_link(p->config, &w->ledger, p->name);
+    w->feed = feed_new(&w->ledger, setup_link(p->config, &w->ledger, p->name), p->name);
     w->round = round_new(&w->ledger);
     if (!spool_open(p->config, p->name, &w->spool, err)) return false;
     w->slot_count = (int)p->config->worker_slots;

@@ -263,7 +263,7 @@ def test_options(fleet):
     code, out, err = ended("--help")
     assert code == 0 and "--until-idle" in out and err == ""
     code, out, err = ended("--version")
-    assert code == 0 and re.fullmatch(r"landfall-worker \d+\.\d+\.\d+\n", out) and err == ""
+    assert code == 0 and re.fullmatch(r"landfall-worker \d+\.\d+\.\d+, with(out)? TLS to Redis\n", out) and err == ""
     for bad in (["--unknown"], ["-x"], ["word"], ["--config"]):
         code, out, err = ended(*bad)
         assert code == 1 and "--help" in err and out == "", bad

@@ -390,7 +390,9 @@ int main(int argc, char **argv)
 {
     char words[KEYS_ERR_BYTES];
     if (argc != 2 || !names_init(&ledger.names, "lf", 0, words)) return 2;
-    const struct link_address address = {.unix_path = argv[1]};
+    char url[256];
+    snprintf(url, sizeof url, "unix://%s", argv[1]);
+    const struct link_address address = {.url = url};
     redis = link_new(&address);
     round_ = round_new(&ledger);
     if (!link_open(redis, &err)) {

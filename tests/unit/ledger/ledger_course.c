@@ -353,7 +353,9 @@ int main(int argc, char **argv)
 {
     char words[KEYS_ERR_BYTES];
     if (argc != 2 || !names_init(&ledger.names, "lf", 3, words)) return 2;
-    address = (struct link_address){.unix_path = argv[1], .name = "course"};
+    static char url[256];
+    snprintf(url, sizeof url, "unix://%s", argv[1]);
+    address = (struct link_address){.url = url, .name = "course"};
     link_ = link_new(&address);
     round_ = round_new(&ledger);
     CHECK(link_open(link_, &err));

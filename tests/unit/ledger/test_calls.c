@@ -14,7 +14,9 @@ static struct ledger ledger = {.environment = "test", .worker = "w1", .outcomes_
 
 static struct redis_link *open_link(const struct fake_server *server)
 {
-    struct link_address address = {.unix_path = server->path};
+    char url[160];
+    snprintf(url, sizeof url, "unix://%s", server->path);
+    struct link_address address = {.url = url};
     struct redis_link *link = link_new(&address);
     struct errbuf err = {""};
     if (!link_open(link, &err)) fail_msg("%s", err.text);

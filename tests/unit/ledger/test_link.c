@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ledger/args.h"
 #include "ledger/feed.h"
+#include "ledger/link_tls.h"
 #include "test.h"
 
 #include <signal.h>
@@ -12,7 +13,9 @@
 
 static struct redis_link *link_to(const struct fake_server *server, const struct secret *password)
 {
-    struct link_address address = {.unix_path = server->path, .password = password, .name = "test", .db = 1};
+    char url[160];
+    snprintf(url, sizeof url, "unix://%s?db=1", server->path);
+    struct link_address address = {.url = url, .password = password, .name = "test"};
     return link_new(&address);
 }
 
@@ -81,7 +84,7 @@ static void a_wrong_password_is_told_without_it(void **state)
 static void a_server_that_is_not_there(void **state)
 {
     (void)state;
-    struct link_address nowhere = {.unix_path = "/nonexistent/redis.sock"};
+    struct link_address nowhere = {.url = "unix:///nonexistent/redis.sock"};
     struct redis_link *link = link_new(&nowhere);
     struct errbuf err;
     assert_false(link_open(link, &err));
@@ -100,10 +103,11 @@ static void a_server_that_is_not_there(void **state)
     link_free(&link);
 }
 
-static void tls_is_refused_with_words(void **state)
+static void tls_that_is_not_built_in_is_refused_with_words(void **state)
 {
     (void)state;
-    struct link_address address = {.host = "127.0.0.1", .port = 1, .tls = true};
+    if (link_tls_is_built_in()) skip();
+    struct link_address address = {.url = "rediss://127.0.0.1:1"};
     struct redis_link *link = link_new(&address);
     struct errbuf err;
     assert_false(link_open(link, &err));
@@ -238,7 +242,7 @@ int main(void)
         cmocka_unit_test(believes_no_replica),
         cmocka_unit_test(a_wrong_password_is_told_without_it),
         cmocka_unit_test(a_server_that_is_not_there),
-        cmocka_unit_test(tls_is_refused_with_words),
+        cmocka_unit_test(tls_that_is_not_built_in_is_refused_with_words),
         cmocka_unit_test(dies_after_20_of_64_answers),
         cmocka_unit_test(a_silent_server_costs_one_time_limit),
         cmocka_unit_test(errors_that_mean_another_server_drop_the_link),

@@ -25,8 +25,8 @@ static void test_defaults_without_a_file(void **state)
     struct config *config = loaded(NULL);
     assert_null(config->path);
     assert_string_equal(config->environment, "production");
-    assert_string_equal(config->redis.host, "127.0.0.1");
-    assert_int_equal(config->redis.port, 6379);
+    assert_string_equal(config->redis.hosts[0].name, "127.0.0.1");
+    assert_int_equal(config->redis.hosts[0].port, 6379);
     assert_null(config->redis.unix_path);
     assert_string_equal(config->redis_prefix, "lf");
     assert_int_equal(config->redis_round_limit_ms, 5000);
@@ -67,8 +67,8 @@ static void test_a_full_file(void **state)
     struct config *config = loaded("conf/landfall.json");
     assert_string_equal(config->path, "conf/landfall.json");
     assert_string_equal(config->environment, "test");
-    assert_string_equal(config->redis.host, "redis.internal");
-    assert_int_equal(config->redis.port, 6380);
+    assert_string_equal(config->redis.hosts[0].name, "redis.internal");
+    assert_int_equal(config->redis.hosts[0].port, 6380);
     assert_int_equal(config->redis.db, 3);
     assert_string_equal(config->redis.user, "app");
     assert_string_equal(config->redis_password_file, "conf/token"); /* beside the file */
@@ -111,6 +111,7 @@ static const struct {
                          "delivery, retention, "
                          "fetch, metrics, log, descriptors, channels, $comment"},
     {"{\"redis\": {\"password\": \"CANARY\"}}", "c.json: unknown field redis.password; known here: url, password_file, "
+                                                "ca_file, cert_file, key_file, sentinel_password_file, "
                                                 "prefix, round_limit_ms, away_limit_ms, $comment"},
     {"{\"redis\": 1}", "c.json: redis must be an object"},
     {"{\"redis\": {\"url\": 1}}", "c.json: redis.url must be a string"},
@@ -214,7 +215,8 @@ static void test_variables(void **state)
         {"LANDFALL_ENVIRONMENT", "a b", "LANDFALL_ENVIRONMENT must be 1 to 64 letters, digits, '.', '_' or '-'"},
         {"LANDFALL_ENVIRONMENT", "\xFF", "LANDFALL_ENVIRONMENT must be a string"},
         {"LANDFALL_REDIS_URL", "http://x",
-         "redis.url: is of no known kind; write redis://[user@]host[:port][/db] or unix:///path[?db=N]"},
+         "redis.url: is of no known kind; write redis://[user@]host[:port][,host...][/db], rediss:// for TLS, "
+         "redis+sentinel://host[,host...]/service[/db] or unix:///path[?db=N]"},
     };
     for (size_t i = 0; i < COUNT(variables); i++) {
         struct config *config = NULL;
@@ -313,44 +315,57 @@ static void test_the_password_of_the_environment_wins_and_survives_a_reload(void
 
 static const struct {
     const char *url;
-    const char *unix_path, *host, *user;
-    int port, db;
+    const char *unix_path;
+    const char *hosts; /* "name port" of each, with commas */
+    const char *service, *user;
+    int db;
+    bool tls;
     const char *error; /* NULL: taken */
 } urls[] = {
-    {"redis://h", NULL, "h", NULL, 6379, 0, NULL},
-    {"redis://h/", NULL, "h", NULL, 6379, 0, NULL},
-    {"redis://h:1/15", NULL, "h", NULL, 1, 15, NULL},
-    {"redis://u@h:65535", NULL, "h", "u", 65535, 0, NULL},
-    {"redis://@h", NULL, "h", NULL, 6379, 0, NULL},
-    {"redis://u@x@h", NULL, "h", "u@x", 6379, 0, NULL},
-    {"redis://[::1]:7/2", NULL, "::1", NULL, 7, 2, NULL},
-    {"redis://u@[fe80::1]", NULL, "fe80::1", "u", 6379, 0, NULL},
-    {"unix:///run/redis.sock", "/run/redis.sock", NULL, NULL, 6379, 0, NULL},
-    {"unix:///run/redis.sock?db=2", "/run/redis.sock", NULL, NULL, 6379, 2, NULL},
-    {"unix://u@/run/redis.sock", "/run/redis.sock", NULL, "u", 6379, 0, NULL},
-    {"redis://u:CANARY@h", NULL, NULL, NULL, 0, 0, "holds a password"},
-    {"redis://:CANARY@h", NULL, NULL, NULL, 0, 0, "holds a password"},
-    {"redis://u:CAN@ARY@h", NULL, NULL, NULL, 0, 0, "holds a password"},
-    {"unix://u:CANARY@/run/x", NULL, NULL, NULL, 0, 0, "holds a password"},
-    {"rediss://h", NULL, NULL, NULL, 0, 0, "TLS"},
-    {"", NULL, NULL, NULL, 0, 0, "is of no known kind"},
-    {"h:6379", NULL, NULL, NULL, 0, 0, "is of no known kind"},
-    {"redis://", NULL, NULL, NULL, 0, 0, "has no valid host"},
-    {"redis://:6379", NULL, NULL, NULL, 0, 0, "has no valid host"},
-    {"redis://h:0", NULL, NULL, NULL, 0, 0, "the port is a number"},
-    {"redis://h:65536", NULL, NULL, NULL, 0, 0, "the port is a number"},
-    {"redis://h:99999999999999999999", NULL, NULL, NULL, 0, 0, "the port is a number"},
-    {"redis://h:", NULL, NULL, NULL, 0, 0, "the port is a number"},
-    {"redis://h:1x", NULL, NULL, NULL, 0, 0, "the port is a number"},
-    {"redis://h/x", NULL, NULL, NULL, 0, 0, "the database is a number"},
-    {"redis://h/-1", NULL, NULL, NULL, 0, 0, "the database is a number"},
-    {"redis://h?db=1", NULL, NULL, NULL, 0, 0, "has no valid host"},
-    {"redis://[::1", NULL, NULL, NULL, 0, 0, "is not closed"},
-    {"redis://[::1]x", NULL, NULL, NULL, 0, 0, "is not closed"},
-    {"unix://", NULL, NULL, NULL, 0, 0, "the path of the socket"},
-    {"unix://run/x", NULL, NULL, NULL, 0, 0, "the path of the socket"},
-    {"unix:///run/x?database=1", NULL, NULL, NULL, 0, 0, "after ? stands db=N"},
-    {"unix:///run/x?db=", NULL, NULL, NULL, 0, 0, "the database is a number"},
+    {"redis://h", .hosts = "h 6379"},
+    {"redis://h/", .hosts = "h 6379"},
+    {"redis://h:1/15", .hosts = "h 1", .db = 15},
+    {"redis://u@h:65535", .hosts = "h 65535", .user = "u"},
+    {"redis://@h", .hosts = "h 6379"},
+    {"redis://u@x@h", .hosts = "h 6379", .user = "u@x"},
+    {"redis://[::1]:7/2", .hosts = "::1 7", .db = 2},
+    {"redis://u@[fe80::1]", .hosts = "fe80::1 6379", .user = "u"},
+    {"redis://a,b:7,[::1]:8/3", .hosts = "a 6379,b 7,::1 8", .db = 3},
+    {"rediss://h", .hosts = "h 6379", .tls = true},
+    {"redis+sentinel://a,b:7/main", .hosts = "a 26379,b 7", .service = "main"},
+    {"redis+sentinel://u@a/main/4", .hosts = "a 26379", .service = "main", .user = "u", .db = 4},
+    {"rediss+sentinel://a/main/", .hosts = "a 26379", .service = "main", .tls = true},
+    {"unix:///run/redis.sock", .unix_path = "/run/redis.sock", .hosts = ""},
+    {"unix:///run/redis.sock?db=2", .unix_path = "/run/redis.sock", .hosts = "", .db = 2},
+    {"unix://u@/run/redis.sock", .unix_path = "/run/redis.sock", .hosts = "", .user = "u"},
+    {"redis+sentinel://a", .error = "does not say what the sentinels call the master"},
+    {"redis+sentinel://a/", .error = "does not say what the sentinels call the master"},
+    {"redis+sentinel://a//1", .error = "does not say what the sentinels call the master"},
+    {"redis://a,,b", .error = "has no valid host"},
+    {"redis://a,", .error = "has no valid host"},
+    {"redis://a,u:CANARY@b", .error = "holds a password"},
+    {"redis://u:CANARY@h", .error = "holds a password"},
+    {"redis://:CANARY@h", .error = "holds a password"},
+    {"redis://u:CAN@ARY@h", .error = "holds a password"},
+    {"unix://u:CANARY@/run/x", .error = "holds a password"},
+    {"", .error = "is of no known kind"},
+    {"h:6379", .error = "is of no known kind"},
+    {"redis://", .error = "has no valid host"},
+    {"redis://:6379", .error = "has no valid host"},
+    {"redis://h:0", .error = "the port is a number"},
+    {"redis://h:65536", .error = "the port is a number"},
+    {"redis://h:99999999999999999999", .error = "the port is a number"},
+    {"redis://h:", .error = "the port is a number"},
+    {"redis://h:1x", .error = "the port is a number"},
+    {"redis://h/x", .error = "the database is a number"},
+    {"redis://h/-1", .error = "the database is a number"},
+    {"redis://h?db=1", .error = "has no valid host"},
+    {"redis://[::1", .error = "is not closed"},
+    {"redis://[::1]x", .error = "is not closed"},
+    {"unix://", .error = "the path of the socket"},
+    {"unix://run/x", .error = "the path of the socket"},
+    {"unix:///run/x?database=1", .error = "after ? stands db=N"},
+    {"unix:///run/x?db=", .error = "the database is a number"},
 };
 
 static bool same(const char *a, const char *b)
@@ -367,10 +382,16 @@ static void test_urls(void **state)
         bool done = config_redis_parse(urls[i].url, &redis, &err);
         if (done != !urls[i].error) fail_msg("%s: %s", urls[i].url, done ? "was taken" : err.text);
         if (done) {
-            assert_true(same(redis.unix_path, urls[i].unix_path) && same(redis.host, urls[i].host) &&
-                        same(redis.user, urls[i].user));
-            assert_int_equal(redis.port, urls[i].port);
+            char hosts[128] = "";
+            size_t len = 0;
+            for (size_t h = 0; h < redis.host_count; h++)
+                len += (size_t)snprintf(hosts + len, sizeof hosts - len, "%s%s %d", h ? "," : "", redis.hosts[h].name,
+                                        redis.hosts[h].port);
+            assert_string_equal(hosts, urls[i].hosts);
+            assert_true(same(redis.unix_path, urls[i].unix_path) && same(redis.user, urls[i].user) &&
+                        same(redis.service, urls[i].service));
             assert_int_equal(redis.db, urls[i].db);
+            assert_int_equal(redis.tls, urls[i].tls);
         } else {
             assert_contains(err.text, urls[i].error);
             assert_lacks(err.text, "CAN");

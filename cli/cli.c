@@ -33,7 +33,7 @@ enum cli_exit cli_connect(struct cli *cli)
         setup_explain_away(cli->config, &cli->err);
         return cli_fail(cli, EXIT_AWAY);
     }
-    if (!setup_environment(&cli->ledger, cli->overview.epoch.environment, &cli->err)) return cli_fail(cli, EXIT_USAGE);
+    if (!setup_home(&cli->ledger, &cli->overview.epoch, &cli->err)) return cli_fail(cli, EXIT_USAGE);
     return EXIT_FINE;
 }
 

@@ -31,8 +31,13 @@ bool alive_tell(const struct ledger *ledger, struct redis_link *link, const char
     args_text(&args, text);
     args_text(&args, "PX");
     args_number(&args, ALIVE_MS);
+    /* The first process of the fleet fixes how channels are spread; setup_home() compares. */
+    args_command(&args, "HSETNX");
+    args_key(&args, &ledger->names, NAMES_EPOCH, NULL);
+    args_text(&args, "partitions");
+    args_number(&args, ledger->partitions);
     bool ok = args_read(&args, link, &replies, limit_ms, err);
-    if (ok) args_free_replies(replies, 1);
+    if (ok) args_free_replies(replies, args.command_count);
     args_fini(&args);
     return ok;
 }

@@ -191,6 +191,7 @@ bool reads_overview(const struct ledger *ledger, struct redis_link *link, struct
         struct reads_epoch *e = &out->epoch;
         answer_words(answer_field(r[0], 0, "environment"), e->environment, sizeof e->environment);
         answer_words(answer_field(r[0], 0, "run_id"), e->run_id, sizeof e->run_id);
+        e->partitions = answer_number_or_0(answer_field(r[0], 0, "partitions"));
         e->server_ms = answer_number_or_0(answer_field(r[0], 0, "server_ms"));
         e->rewound_at_ms = answer_number_or_0(answer_field(r[0], 0, "rewound_at"));
         e->no_absence_before_ms = answer_number_or_0(answer_field(r[0], 0, "no_absence_before"));

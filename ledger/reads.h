@@ -66,6 +66,7 @@ void reads_channels_free(struct reads_channel **channels);
 struct reads_epoch {
     char environment[64];
     char run_id[LINK_RUN_ID_BYTES];
+    int64_t partitions; /* that the fleet was started with; 0: nobody has said */
     int64_t server_ms, rewound_at_ms, no_absence_before_ms, doubt_until_ms, leap_until_ms;
 };
 

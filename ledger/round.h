@@ -25,6 +25,7 @@
 struct ledger {
     struct names names;
     const char *environment;
+    int64_t partitions;        /* of the fleet */
     const char *worker;        /* name in leases; unique per process */
     int64_t outcomes_max;      /* length of the outcomes stream */
     int64_t rejected_keep_ms;  /* how long a rejected delivery's content is kept */

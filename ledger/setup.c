@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ledger/setup.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ bool setup_ledger(const struct config *config, const char *name, int64_t longest
         return false;
     }
     out->environment = config->environment;
+    out->partitions = config->partitions;
     out->worker = name;
     out->outcomes_max = config->retention_outcomes_entries;
     out->rejected_keep_ms = config->retention_rejected_request_ms;
@@ -40,6 +42,17 @@ bool setup_environment(const struct ledger *ledger, const char *theirs, struct e
                       "this Redis belongs to the environment %s, the configuration says %s: correct redis.url or "
                       "environment",
                       theirs, ledger->environment);
+}
+
+bool setup_home(const struct ledger *ledger, const struct reads_epoch *epoch, struct errbuf *err)
+{
+    if (!setup_environment(ledger, epoch->environment, err)) return false;
+    return epoch->partitions == 0 || epoch->partitions == ledger->partitions ||
+           errbuf_set(err,
+                      "this fleet was started with %" PRId64 " partitions, the configuration says %" PRId64
+                      ": other channels would live here, and what was published on them would be published again; set "
+                      "partitions to %" PRId64,
+                      epoch->partitions, ledger->partitions, epoch->partitions);
 }
 
 bool setup_channels(const struct config *config, size_t count, struct errbuf *err)

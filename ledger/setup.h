@@ -5,6 +5,7 @@
 #ifndef LANDFALL_LEDGER_SETUP_H
 #define LANDFALL_LEDGER_SETUP_H
 
+#include "ledger/reads.h"
 #include "ledger/round.h"
 #include "runtime/config.h"
 
@@ -18,6 +19,8 @@ const char *setup_built_in(void);
 /* False, with words: this Redis belongs to another environment. theirs: what its epoch says, "" where nobody has said.
  */
 MUSTCHECK bool setup_environment(const struct ledger *ledger, const char *theirs, struct errbuf *err);
+/* As setup_environment(), and false also where the fleet was started with another number of partitions. */
+MUSTCHECK bool setup_home(const struct ledger *ledger, const struct reads_epoch *epoch, struct errbuf *err);
 /* False, with words: nothing can be published, for there are no channels. */
 MUSTCHECK bool setup_channels(const struct config *config, size_t count, struct errbuf *err);
 /* Puts in front of an error of a connection where its address stands and what it is. */

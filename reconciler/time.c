@@ -35,7 +35,7 @@ static void leapt(struct reconciler *r, int64_t server_ms, int64_t leap_ms)
 
 static bool is_ours(struct reconciler *r, const struct reads_epoch *epoch, struct errbuf *err)
 {
-    if (setup_environment(&r->ledger, epoch->environment, err)) return true;
+    if (setup_home(&r->ledger, epoch, err)) return true;
     log_event(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", err->text));
     reconciler_stop(r, 1);
     return false;

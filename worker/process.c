@@ -320,7 +320,7 @@ int process_check(struct process *p)
         goto out;
     }
     code = 1;
-    if (!setup_environment(&w->ledger, overview.epoch.environment, &err)) goto out;
+    if (!setup_home(&w->ledger, &overview.epoch, &err)) goto out;
     printf("ready: %zu channels, Redis answers\n", w->lane_count);
     return 0;
 out:

@@ -47,8 +47,10 @@ static void come_home(struct worker *w)
         log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
         return;
     }
-    w->at_home = setup_environment(&w->ledger, overview.epoch.environment, &err);
-    if (!w->at_home) work_foreign(w, overview.epoch.environment);
+    w->at_home = setup_home(&w->ledger, &overview.epoch, &err);
+    if (w->at_home) return;
+    log_event_limited(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", err.text));
+    worker_stop(w, 1);
 }
 
 static void keep_link(struct worker *w)

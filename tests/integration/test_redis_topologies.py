@@ -104,3 +104,21 @@ def test_the_loss_of_a_partitions_node_stops_work_and_its_return_goes_on():
         second = publish(fleet, home.client(), ["it-2"])
         fleet.wait_states(second, "published", timeout_s=60)
         assert worker.running and set(commits(fleet, first + second).values()) == {1}
+
+
+@together.test
+def test_the_number_of_partitions_stays_what_the_fleet_was_started_with():
+    with Fleet(["mastodon"]) as fleet:
+        published = fleet.add_many("mastodon/brand", ["it-1"])
+        assert fleet.run_worker() == 0
+        assert fleet.db.hget("lf:{0}:epoch", "partitions") == "1"
+        fleet.config_extra = {"partitions": 2, "partition": 0}
+        fleet.write_config()
+        for process in (fleet.start_worker(), fleet.start_worker("--check"), fleet.start_reconciler(),
+                        fleet.start("landfall", "status", "--config", fleet.config_path)):
+            assert process.wait(20) == 1, process
+            assert "was started with 1 partitions" in process.stdout() + process.stderr()
+        fleet.config_extra = {}
+        fleet.write_config()
+        assert fleet.run_worker() == 0
+        assert fleet.states(published) == {"published": 1} and fleet.sim.delivery(published[0])["writes"] == 1

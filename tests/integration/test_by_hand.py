@@ -134,6 +134,25 @@ def test_the_state_is_set_to_approved_while_it_is_sent():
 
 
 @together.test
+def test_of_two_that_send_at_once_the_answer_with_the_post_stands():
+    """Lease and state are gone, so a second worker sends too. It is refused with 503: that is neither the delivery's end nor
+    a reason to try a third time."""
+    with in_flight(honour_keys=False, workers=2) as fleet:
+        fleet.sim.fault("status", "mastodon", status=503, body={"error": "the key is in use"})
+        fleet.db.delete(LEASE)
+        fleet.db.hset(ROW, "state", "approved")
+        fleet.hurry(NAME)
+        row = fleet.wait_state(NAME, "uncertain")
+        assert row["attempt"] == "2" and row["in_doubt"] == f"2:{row['token'][:8]}", row
+        fleet.sim.release()
+        row = fleet.wait_state(NAME, "published")
+        assert [row["ext_id"]] == fleet.sim.delivery(NAME)["external_ids"], row
+        assert [process.stop() for process in fleet.processes] == [0, 0]
+        assert fleet.db.zcard(AGENDA) == 0 and fleet.sim.delivery(NAME)["writes"] == 2
+        fleet.check_judge(**{NAME: 1})
+
+
+@together.test
 def test_the_state_is_set_to_published_while_it_is_sent():
     with in_flight(honour_keys=False) as fleet:
         fleet.db.hset(ROW, "state", "published")

@@ -150,6 +150,14 @@ def test_a_long_wait_parks_one_channel(fleet):
     fleet.run_worker()  # another one knows it, too
     assert fleet.sim.report()["instances"]["mastodon"]["writes"] == 1
 
+    # The hour is over: one goes first, and finds out that it is not over for good.
+    fleet.db.hset("lf:{0}:channel:" + parked, "blocked_until", int(time.time() * 1000) - 1000)
+    fleet.db.zadd("lf:{0}:agenda", {"channel:" + parked: 1}, xx=True)
+    fleet.run_worker()
+    assert fleet.sim.report()["instances"]["mastodon"]["writes"] == 2
+    assert int(channel_hash(fleet, parked)["blocked_until"]) - time.time() * 1000 > 3_590_000
+    assert {fleet.row(f"{parked}/parked-{number}").get("tries", "0") for number in range(5)} == {"0"}
+
 
 def test_full_speed_into_the_limit(fleet):
     """The gate is the account's, whoever sends: after the first refusals nobody tries before the time has come."""
@@ -220,6 +228,29 @@ def test_a_ping_service_that_does_not_know_the_key_yet(fleet):
     check_row(fleet, channel + "/it", "approved", "credential", tries=0)
     assert "paused" not in channel_hash(fleet, channel)
     check_row(fleet, channel + "/it", "published", "confirmed", attempt=2)
+
+
+def test_one_of_five_endpoints_that_refuses_for_a_while_hinders_no_other(fleet):
+    """200, 202, 200, 403 three times, 429: five deliveries. The 403 has its own reason, pauses that grow no shorter, and is no
+    end: the key's file may only not be deployed yet."""
+    plain = [add_account(fleet, "webhook", name) for name in ("one", "two", "three")]
+    strict, busy = add_account(fleet, "indexnow", "strict"), add_account(fleet, "webhook", "busy")
+    fleet.sim.fault("commit_then_status", "webhook", on={"delivery": "webhook/two/it"}, status=202, body="")
+    fleet.sim.fault("rate_limited", "webhook", on={"delivery": "webhook/busy/it"}, form="retry_after_seconds", wait_s=2)
+    fleet.sim.fault("status", "indexnow", status=403, times=3)
+    for channel in (*plain, strict, busy):
+        fleet.add(channel, fleet.item("it"))
+    fleet.start_worker()
+    for channel in plain:
+        check_row(fleet, channel + "/it", "published", "confirmed")
+        assert len(writes_of(fleet, channel + "/it")) == 1
+    check_row(fleet, strict + "/it", "approved", "credential", tries=0, attempt=int(fleet.row(strict + "/it")["attempt"]))
+    assert "paused" not in channel_hash(fleet, strict)
+    fleet.wait_state(busy + "/it", "published")
+    fleet.wait_state(strict + "/it", "published")
+    moments = [write["at_ms"] for write in writes_of(fleet, strict + "/it")]
+    assert len(moments) == 4 and len(writes_of(fleet, busy + "/it")) == 2
+    assert all(later - sooner >= BACKOFF_MS / 2 for sooner, later in zip(moments, moments[1:])), moments
 
 
 # ---- sessions

@@ -31,10 +31,10 @@ DEFAULT_LAYERS = {
     "lint": ("lint", "house"),
     "scripts": ("pytest", "scripts"),
     "simulator": ("pytest", "platform_sim"),
+    "sim": ("pytest", "sim"),
     "integration": ("pytest", "integration"),
 }
 MORE_LAYERS = {
-    "sim": ("pytest", "sim"),
     "scenario": ("pytest", "scenario"),
     "peers": ("pytest", "peers"),
     "fuzz": ("pytest", "fuzz"),

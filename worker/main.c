@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "ledger/setup.h"
-#include "runtime/clock.h"
 #include "runtime/log.h"
 #include "worker/process.h"
-#include "worker/spool.h"
 
 static const char help[] =
     "Usage: landfall-worker [--config FILE] [--until-idle]\n"
@@ -63,28 +61,6 @@ static int read_options(int argc, char **argv, struct options *o)
     return -1;
 }
 
-static void handle_signals(struct process *p)
-{
-    const struct service_wanted wanted = service_wanted(&p->service, p->worker.stopping);
-    if (wanted.reload) process_reload(p);
-    if (wanted.stop) worker_stop(&p->worker, 0);
-}
-
-static void loop(struct process *p)
-{
-    struct worker *w = &p->worker;
-    while (!process_over(p)) {
-        process_wait(p);
-        handle_signals(p);
-        send_collect(w);
-        work_take_in(w);
-        if (round_due(w, clock_boottime_ms())) round_turn(w);
-        spool_keep(w, false);
-        send_waiting(w);
-        process_chores(p);
-    }
-}
-
 int main(int argc, char **argv)
 {
     struct options options = {0};
@@ -100,7 +76,8 @@ int main(int argc, char **argv)
     if (options.check)
         code = process_check(&process);
     else {
-        loop(&process);
+        while (!process_over(&process))
+            process_turn(&process);
         code = process_report(&process);
     }
     process_close(&process);

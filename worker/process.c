@@ -117,7 +117,7 @@ void process_close(struct process *p)
     gauges_fini(&p->gauges);
 }
 
-/* ---- the loop's parts ---- */
+/* ---- a turn's parts ---- */
 
 void worker_stop(struct worker *w, int exit_code)
 {
@@ -178,7 +178,7 @@ static int wait_ms(const struct process *p)
     return until > now ? (int)(until - now) : 0;
 }
 
-void process_wait(struct process *p)
+static void wait_for_something(struct process *p)
 {
     struct worker *w = &p->worker;
     struct transfer_fd fds[] = {
@@ -257,7 +257,7 @@ static bool compare_pauses(struct process *p)
     return true;
 }
 
-void process_chores(struct process *p)
+static void chores(struct process *p)
 {
     struct errbuf err = {{0}};
     struct worker *w = &p->worker;
@@ -279,9 +279,9 @@ void process_chores(struct process *p)
     }
 }
 
-/* ---- the rest ---- */
+/* ---- credentials ---- */
 
-void process_reload(struct process *p)
+static void reload(struct process *p)
 {
     if (setup_reload(p->config, p->worker.link)) feed_set_password(p->worker.feed, p->config->redis_password);
     for (size_t i = 0; i < p->worker.lane_count; i++) {
@@ -291,6 +291,30 @@ void process_reload(struct process *p)
         settle_lift(lane, WORKER_PAUSED_BY_CREDENTIAL);
     }
 }
+
+/* ---- a turn ---- */
+
+static void handle_signals(struct process *p)
+{
+    const struct service_wanted wanted = service_wanted(&p->service, p->worker.stopping);
+    if (wanted.reload) reload(p);
+    if (wanted.stop) worker_stop(&p->worker, 0);
+}
+
+void process_turn(struct process *p)
+{
+    struct worker *w = &p->worker;
+    wait_for_something(p);
+    handle_signals(p);
+    send_collect(w);
+    work_take_in(w);
+    if (round_due(w, clock_boottime_ms())) round_turn(w);
+    spool_keep(w, false);
+    send_waiting(w);
+    chores(p);
+}
+
+/* ---- the check, the end ---- */
 
 /* Else a program is compiled when it is needed first. */
 static bool programs_compile(const struct worker *w)

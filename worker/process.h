@@ -34,12 +34,8 @@ void process_close(struct process *p);
 
 /* True when the loop is to end. */
 bool process_over(const struct process *p);
-/* Waits for transfers, the feed, signals and the metrics socket. */
-void process_wait(struct process *p);
-/* Heartbeat, metrics, log lines that are owed. */
-void process_chores(struct process *p);
-/* Reads credentials again; a bad file is reported and the old one stays. */
-void process_reload(struct process *p);
+/* One turn of the loop: waits for something to happen, and does what it leads to. */
+void process_turn(struct process *p);
 /* --check: asks Redis once. The exit code. */
 int process_check(struct process *p);
 /* The last line and the exit code. */

@@ -41,7 +41,11 @@ MORE_LAYERS = {
     "compose": ("pytest", "compose"),
     "bench": ("pytest", "bench"),
 }
-LAYERS = {**DEFAULT_LAYERS, **MORE_LAYERS}
+# Only when it is named: it downloads and installs servers.
+NAMED_LAYERS = {
+    "real": ("pytest", "real"),
+}
+LAYERS = {**DEFAULT_LAYERS, **MORE_LAYERS, **NAMED_LAYERS}
 
 
 class Count:
@@ -225,7 +229,7 @@ def run_layer(name, scratch):
 
 
 def main(args):
-    names = list(LAYERS) if args == ["all"] else args or list(DEFAULT_LAYERS)
+    names = [*DEFAULT_LAYERS, *MORE_LAYERS] if args == ["all"] else args or list(DEFAULT_LAYERS)
     unknown = [name for name in names if name not in LAYERS]
     if unknown:
         print(f"tests/run: no layer {', '.join(unknown)}; there are: all {' '.join(LAYERS)}", file=sys.stderr)

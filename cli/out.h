@@ -18,9 +18,6 @@
 /* One line: the formatted text, escaped, and a line feed. */
 void out_line(FILE *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Appends bytes with everything escaped that is not plain text: \n, \t, \xNN, \u{NNNN}. */
-void out_escape(struct buf *out, const char *bytes, size_t len);
-
 /* The document and a line feed; frees it. False if stdout cannot be written. */
 bool out_json(json_t *own_document);
 

@@ -8,6 +8,7 @@
 #include "reconciler/drain_say.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
+#include "runtime/plain.h"
 
 #define DRAIN_BUSY_MS 60000 /* without --wait: so long for an account that somebody else walks */
 
@@ -32,8 +33,8 @@ static bool check_channels(struct reconciler *r, const struct drain_options *opt
 {
     for (size_t i = 0; i < options->channel_count; i++) {
         if (lane_of(r, options->channels[i]) != NULL) continue;
-        fprintf(stderr, "landfall-reconciler: channel %s is not configured here: name it in the configuration\n",
-                options->channels[i]);
+        plain_line(stderr, "landfall-reconciler: channel %s is not configured here: name it in the configuration",
+                   options->channels[i]);
         return false;
     }
     return true;
@@ -182,7 +183,7 @@ int drain_run(struct process *p, const struct drain_options *options)
     drain_bar_init(&d.voice.bar, d.started_boot_ms);
     if (!check_channels(r, options)) goto out;
     if (!list_all(&d, &err)) {
-        fprintf(stderr, "landfall-reconciler: nothing was done: %s\n", err.text);
+        plain_line(stderr, "landfall-reconciler: nothing was done: %s", err.text);
         code = r->exit_code != 0 ? r->exit_code : 2;
         goto out;
     }

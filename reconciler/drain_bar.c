@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/plain.h"
+
 #define BAR_TERMINAL_MS 200
 #define BAR_PLAIN_MS    10000
 #define BAR_CELLS       24
@@ -47,7 +49,8 @@ void drain_bar_draw(struct drain_bar *bar, const struct drain_progress *p, int64
     memset(cells, '.', BAR_CELLS);
     memset(cells, '#', full);
     cells[BAR_CELLS] = '\0';
-    fprintf(stderr, "\r\033[K[%s] %s", cells, drain_bar_text(bar, p, now, text));
+    fprintf(stderr, "\r\033[K[%s] ", cells);
+    plain_print(stderr, "%s", drain_bar_text(bar, p, now, text));
     fflush(stderr);
     bar->drawn = true;
 }

@@ -9,19 +9,15 @@
 #include "platforms/channel.h"
 #include "runtime/clock.h"
 #include "runtime/die.h"
+#include "runtime/plain.h"
 
 #define LATER_WINDOW   "their last attempt may still commit or become visible"
 #define LATER_SET_BACK "the ledger was set back or its clock leapt, and until then no absence counts"
 
 static void print_json(struct drain_voice *voice, json_t *own_line)
 {
-    char *text = own_line != NULL ? json_dumps(own_line, JSON_COMPACT) : NULL;
-    if (text == NULL) die("out of memory");
     drain_bar_clear(&voice->bar);
-    puts(text);
-    fflush(stdout);
-    free(text);
-    json_decref(own_line);
+    plain_json_line(stdout, own_line);
 }
 
 static void end_line(void)
@@ -73,23 +69,24 @@ static void print_plan(const struct drain_voice *voice, const struct drain_list 
     const char *name, *separator = ": ";
     json_t *number;
     const size_t all = list->count + list->strangers;
-    printf("%zu uncertain deliver%s", all, plural(all));
+    plain_print(stdout, "%zu uncertain deliver%s", all, plural(all));
     json_object_foreach(plan->channels, name, number)
     {
-        printf("%s%s %" PRId64, separator, name, (int64_t)json_integer_value(number));
+        plain_print(stdout, "%s%s %" PRId64, separator, name, (int64_t)json_integer_value(number));
         separator = ", ";
     }
     json_object_foreach(list->stranger_channels, name, number)
     {
-        printf("%s%s %" PRId64 " (not configured here, left alone)", separator, name,
-               (int64_t)json_integer_value(number));
+        plain_print(stdout, "%s%s %" PRId64 " (not configured here, left alone)", separator, name,
+                    (int64_t)json_integer_value(number));
         separator = ", ";
     }
-    printf(". %zu can be settled now", plan->now);
+    plain_print(stdout, ". %zu can be settled now", plan->now);
     if (plan->later > 0)
-        printf(", %zu within %s: %s", plan->later, clock_duration(plan->last_ms - now_ms, span), later_why(plan));
-    if (list->passed_over > 0) printf(". %zu more were not asked for", list->passed_over);
-    if (voice->dry_run) printf(". Dry run: nothing is changed");
+        plain_print(stdout, ", %zu within %s: %s", plan->later, clock_duration(plan->last_ms - now_ms, span),
+                    later_why(plan));
+    if (list->passed_over > 0) plain_print(stdout, ". %zu more were not asked for", list->passed_over);
+    if (voice->dry_run) plain_print(stdout, ". Dry run: nothing is changed");
     end_line();
 }
 
@@ -153,14 +150,14 @@ static void print_delivery(const struct drain_voice *voice, const struct resolve
     char span[CLOCK_DURATION_SIZE];
     const struct subject *s = resolved->subject;
     const bool left = resolved->state == DS_UNCERTAIN || resolved->state == DS_HELD;
-    printf("%s  uncertain %s -> %s by %s%s%s -> %s%s %s", s->delivery, delivery_reason_name(s->row.reason),
-           delivery_event_name(s->event), s->how, s->ext_id != NULL ? " " : "", s->ext_id != NULL ? s->ext_id : "",
-           voice->dry_run ? "would be " : "", delivery_state_name(resolved->state),
-           delivery_reason_name(resolved->reason));
-    if (s->duplicate_id != NULL) printf(", DUPLICATE %s", s->duplicate_id);
+    plain_print(stdout, "%s  uncertain %s -> %s by %s%s%s -> %s%s %s", s->delivery, delivery_reason_name(s->row.reason),
+                delivery_event_name(s->event), s->how, s->ext_id != NULL ? " " : "", s->ext_id != NULL ? s->ext_id : "",
+                voice->dry_run ? "would be " : "", delivery_state_name(resolved->state),
+                delivery_reason_name(resolved->reason));
+    if (s->duplicate_id != NULL) plain_print(stdout, ", DUPLICATE %s", s->duplicate_id);
     if (resolved->state == DS_UNCERTAIN && !voice->dry_run)
-        printf(", looked at again in %s", clock_duration(resolved->due_ms - now_ms, span));
-    if (left || voice->dry_run) printf(": %s", why);
+        plain_print(stdout, ", looked at again in %s", clock_duration(resolved->due_ms - now_ms, span));
+    if (left || voice->dry_run) plain_print(stdout, ": %s", why);
     end_line();
 }
 
@@ -173,12 +170,13 @@ void drain_say_delivery(struct drain_voice *voice, const struct resolved *resolv
         return;
     }
     print_json(voice,
-               json_pack("{s:s,s:s,s:{s:s,s:s},s:{s:s,s:s,s:s?,s:s?,s:s?},s:{s:s,s:s,s:I},s:s}", "line", "delivery",
-                         "delivery", s->delivery, "before", "state", delivery_state_name(DS_UNCERTAIN), "reason",
-                         delivery_reason_name(s->row.reason), "evidence", "event", delivery_event_name(s->event), "by",
-                         s->how, "ext_id", s->ext_id, "url", s->url, "duplicate", s->duplicate_id, "after", "state",
+               json_pack("{s:s,s:o,s:{s:s,s:s},s:{s:s,s:s,s:o,s:o,s:o},s:{s:s,s:s,s:I},s:o}", "line", "delivery",
+                         "delivery", plain_json(s->delivery), "before", "state", delivery_state_name(DS_UNCERTAIN),
+                         "reason", delivery_reason_name(s->row.reason), "evidence", "event",
+                         delivery_event_name(s->event), "by", s->how, "ext_id", plain_json(s->ext_id), "url",
+                         plain_json(s->url), "duplicate", plain_json(s->duplicate_id), "after", "state",
                          delivery_state_name(resolved->state), "reason", delivery_reason_name(resolved->reason),
-                         "due_ms", (json_int_t)resolved->due_ms, "why", why));
+                         "due_ms", (json_int_t)resolved->due_ms, "why", plain_json(why)));
 }
 
 static const char *item_why(const struct drain_item *item)
@@ -190,14 +188,14 @@ void drain_say_other(struct drain_voice *voice, const struct drain_item *item)
 {
     drain_bar_clear(&voice->bar);
     if (voice->json)
-        print_json(voice, json_pack("{s:s,s:s,s:{s:s,s:s},s:n,s:{s:s,s:s},s:s}", "line", "delivery", "delivery",
-                                    item->delivery, "before", "state", delivery_state_name(DS_UNCERTAIN), "reason",
-                                    delivery_reason_name(item->reason), "evidence", "after", "state",
+        print_json(voice, json_pack("{s:s,s:o,s:{s:s,s:s},s:n,s:{s:s,s:s},s:o}", "line", "delivery", "delivery",
+                                    plain_json(item->delivery), "before", "state", delivery_state_name(DS_UNCERTAIN),
+                                    "reason", delivery_reason_name(item->reason), "evidence", "after", "state",
                                     delivery_state_name(item->after), "reason",
-                                    delivery_reason_name(item->after_reason), "why", item_why(item)));
+                                    delivery_reason_name(item->after_reason), "why", plain_json(item_why(item))));
     else
-        printf("%s  uncertain %s -> %s -> %s %s\n", item->delivery, delivery_reason_name(item->reason), item_why(item),
-               delivery_state_name(item->after), delivery_reason_name(item->after_reason));
+        plain_line(stdout, "%s  uncertain %s -> %s -> %s %s", item->delivery, delivery_reason_name(item->reason),
+                   item_why(item), delivery_state_name(item->after), delivery_reason_name(item->after_reason));
 }
 
 /* ---- meanwhile ---- */
@@ -208,13 +206,13 @@ void drain_say_waits(struct drain_voice *voice, const struct walk *walk, int64_t
     const char *channel = walk->lane->channel->name;
     drain_bar_clear(&voice->bar);
     if (voice->json) {
-        print_json(voice, json_pack("{s:s,s:s,s:I,s:I,s:s,s:s}", "line", "wait", "channel", channel, "uncertain",
+        print_json(voice, json_pack("{s:s,s:s,s:I,s:I,s:s,s:o}", "line", "wait", "channel", channel, "uncertain",
                                     (json_int_t)walk->left, "wait_ms", (json_int_t)wait_ms, "result", walk->result,
-                                    "why", walk->why));
+                                    "why", plain_json(walk->why)));
         return;
     }
-    printf("%s: %zu stay uncertain (%s%s%s), looked at again in %s\n", channel, walk->left, walk->result,
-           walk->why[0] != '\0' ? ": " : "", walk->why, clock_duration(wait_ms, span));
+    plain_line(stdout, "%s: %zu stay uncertain (%s%s%s), looked at again in %s", channel, walk->left, walk->result,
+               walk->why[0] != '\0' ? ": " : "", walk->why, clock_duration(wait_ms, span));
     fflush(stdout);
 }
 
@@ -224,7 +222,7 @@ void drain_say_busy(struct drain_voice *voice, const char *channel)
     if (voice->json)
         print_json(voice, json_pack("{s:s,s:s}", "line", "busy", "channel", channel));
     else
-        printf("%s: another reconciler walks this account\n", channel);
+        plain_line(stdout, "%s: another reconciler walks this account", channel);
 }
 
 void drain_say_progress(struct drain_voice *voice, const struct drain_progress *progress, int64_t now)
@@ -239,7 +237,7 @@ void drain_say_progress(struct drain_voice *voice, const struct drain_progress *
                                     drain_bar_rate(&voice->bar, progress->done, now), "channel", progress->channel,
                                     "pages", progress->pages));
     else {
-        puts(drain_bar_text(&voice->bar, progress, now, text));
+        plain_line(stdout, "%s", drain_bar_text(&voice->bar, progress, now, text));
         fflush(stdout);
     }
 }
@@ -263,9 +261,9 @@ static json_t *make_left(const struct drain_list *list)
                  item_why(item));
         json_t *known = json_object_get(kinds, kind);
         if (known == NULL) {
-            known = json_pack("{s:s,s:s,s:s,s:I,s:s}", "channel", item->channel, "state",
+            known = json_pack("{s:s,s:s,s:s,s:I,s:o}", "channel", item->channel, "state",
                               delivery_state_name(item->after), "reason", delivery_reason_name(item->after_reason),
-                              "deliveries", (json_int_t)0, "why", item_why(item));
+                              "deliveries", (json_int_t)0, "why", plain_json(item_why(item)));
             if (known == NULL) die("out of memory");
             json_object_set(kinds, kind, known);
             json_array_append_new(left, known);
@@ -283,27 +281,28 @@ static void print_left(const json_t *left)
     json_t *kind;
     json_array_foreach(left, i, kind)
     {
-        printf("left: %s %" PRId64 " %s %s: %s\n", json_string_value(json_object_get(kind, "channel")),
-               (int64_t)json_integer_value(json_object_get(kind, "deliveries")),
-               json_string_value(json_object_get(kind, "state")), json_string_value(json_object_get(kind, "reason")),
-               json_string_value(json_object_get(kind, "why")));
+        plain_line(stdout, "left: %s %" PRId64 " %s %s: %s", json_string_value(json_object_get(kind, "channel")),
+                   (int64_t)json_integer_value(json_object_get(kind, "deliveries")),
+                   json_string_value(json_object_get(kind, "state")),
+                   json_string_value(json_object_get(kind, "reason")), json_string_value(json_object_get(kind, "why")));
     }
 }
 
 static void print_summary(const struct drain_voice *voice, const struct drain_list *list, bool timed_out)
 {
     const char *separator = voice->dry_run ? " would be: " : ": ";
-    printf("%zu deliver%s", list->count, plural(list->count));
+    plain_print(stdout, "%zu deliver%s", list->count, plural(list->count));
     for (int s = DS_APPROVED; s < DS_COUNT; s++) {
         if (list->after[s] == 0) continue;
-        printf("%s%zu %s", separator, list->after[s], delivery_state_name((enum delivery_state)s));
+        plain_print(stdout, "%s%zu %s", separator, list->after[s], delivery_state_name((enum delivery_state)s));
         separator = ", ";
     }
-    if (list->strangers > 0) printf("; %zu of channels that are not configured here", list->strangers);
-    if (list->passed_over > 0) printf("; %zu more were not asked for", list->passed_over);
-    if (timed_out) printf("; the time was up");
-    if (drain_list_unreached(list)) printf("; a platform was out of reach: nothing is concluded about what is left");
-    printf(".");
+    if (list->strangers > 0) plain_print(stdout, "; %zu of channels that are not configured here", list->strangers);
+    if (list->passed_over > 0) plain_print(stdout, "; %zu more were not asked for", list->passed_over);
+    if (timed_out) plain_print(stdout, "; the time was up");
+    if (drain_list_unreached(list))
+        plain_print(stdout, "; a platform was out of reach: nothing is concluded about what is left");
+    plain_print(stdout, ".");
     end_line();
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/clock.h"
 #include "runtime/die.h"
 #include "runtime/log.h"
+#include "runtime/plain.h"
 
 #define LOOK_LINE_BYTES 1024 /* of standard input; a name is much shorter */
 
@@ -110,24 +111,14 @@ static bool is_proven(const struct subject *s, bool settled)
     return s->event == EV_FOUND || ((s->event == EV_ABSENT || s->event == EV_GONE) && settled);
 }
 
-static void print_json(json_t *own_line)
-{
-    char *text = own_line != NULL ? json_dumps(own_line, JSON_COMPACT) : NULL;
-    if (text == NULL) die("out of memory");
-    puts(text);
-    fflush(stdout);
-    free(text);
-    json_decref(own_line);
-}
-
 /* A delivery that no walk has looked up: there is none, or its row cannot be read, or the time was up. */
 static void say_unseen(const struct look *look, const char *delivery, const char *state, const char *why)
 {
     if (look->options->json)
-        print_json(json_pack("{s:s,s:s,s:s,s:n,s:s}", "line", "reading", "delivery", delivery, "state", state,
-                             "evidence", "why", why));
+        plain_json_line(stdout, json_pack("{s:s,s:o,s:s,s:n,s:o}", "line", "reading", "delivery", plain_json(delivery),
+                                          "state", state, "evidence", "why", plain_json(why)));
     else
-        printf("%s  %s: %s\n", delivery, state, why);
+        plain_line(stdout, "%s  %s: %s", delivery, state, why);
 }
 
 static void say(const struct look *look, const struct resolved *resolved, bool settled, int64_t settled_at_ms,
@@ -137,18 +128,19 @@ static void say(const struct look *look, const struct resolved *resolved, bool s
     const struct delivery_row *row = &s->row;
     const char *state = delivery_state_name(row->state), *reason = delivery_reason_name(row->reason);
     if (!look->options->json) {
-        printf("%s  %s %s -> %s by %s%s%s%s: %s\n", s->delivery, state, reason, delivery_event_name(s->event), s->how,
-               s->ext_id != NULL ? " " : "", s->ext_id != NULL ? s->ext_id : "",
-               s->duplicate_id != NULL ? " and another post" : "", why);
+        plain_line(stdout, "%s  %s %s -> %s by %s%s%s%s: %s", s->delivery, state, reason, delivery_event_name(s->event),
+                   s->how, s->ext_id != NULL ? " " : "", s->ext_id != NULL ? s->ext_id : "",
+                   s->duplicate_id != NULL ? " and another post" : "", why);
         return;
     }
-    print_json(json_pack("{s:s,s:s,s:s,s:s,s:I,s:i,s:{s:s,s:s,s:s?,s:s?,s:s?},s:b,s:I,s:I,s:I,s:s}", "line", "reading",
-                         "delivery", s->delivery, "state", state, "reason", reason, "rev", (json_int_t)row->rev,
-                         "attempt", s->attempt, "evidence", "event", delivery_event_name(s->event), "by", s->how,
-                         "ext_id", s->ext_id, "url", s->url, "duplicate", s->duplicate_id, "settled", settled,
-                         "settled_at_ms", (json_int_t)settled_at_ms, "searched_from_ms",
-                         (json_int_t)resolved->walk->searched_from_ms, "again_ms",
-                         (json_int_t)resolved->walk->outlook.not_before_ms, "why", why));
+    plain_json_line(stdout, json_pack("{s:s,s:s,s:s,s:s,s:I,s:i,s:{s:s,s:s,s:o,s:o,s:o},s:b,s:I,s:I,s:I,s:o}", "line",
+                                      "reading", "delivery", s->delivery, "state", state, "reason", reason, "rev",
+                                      (json_int_t)row->rev, "attempt", s->attempt, "evidence", "event",
+                                      delivery_event_name(s->event), "by", s->how, "ext_id", plain_json(s->ext_id),
+                                      "url", plain_json(s->url), "duplicate", plain_json(s->duplicate_id), "settled",
+                                      settled, "settled_at_ms", (json_int_t)settled_at_ms, "searched_from_ms",
+                                      (json_int_t)resolved->walk->searched_from_ms, "again_ms",
+                                      (json_int_t)resolved->walk->outlook.not_before_ms, "why", plain_json(why)));
 }
 
 static bool *told_of(struct look *look, const char *delivery)
@@ -255,7 +247,7 @@ int look_run(struct process *p, const struct look_options *options)
     struct errbuf err = {{0}};
     struct look look = {.process = p, .options = options, .started_boot_ms = clock_boottime_ms()};
     if (p->config->log_level == LOG_LEVEL_INFO) log_configure(LOG_LEVEL_WARN, (enum log_format)p->config->log_format);
-    if (!look_all(&look, &err)) fprintf(stderr, "landfall-reconciler: %s\n", err.text);
+    if (!look_all(&look, &err)) plain_line(stderr, "landfall-reconciler: %s", err.text);
     if (p->reconciler.exit_code != 0) look.code = p->reconciler.exit_code;
     free(look.names);
     free(look.told);

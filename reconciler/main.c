@@ -13,6 +13,7 @@
 #include "ledger/setup.h"
 #include "runtime/die.h"
 #include "runtime/log.h"
+#include "runtime/plain.h"
 
 static const char help[] =
     "Usage: landfall-reconciler run [--config FILE]\n"
@@ -71,7 +72,7 @@ struct options {
 
 static int usage(const char *what)
 {
-    fprintf(stderr, "landfall-reconciler: %s; landfall-reconciler --help says what it takes\n", what);
+    plain_line(stderr, "landfall-reconciler: %s; landfall-reconciler --help says what it takes", what);
     return 1;
 }
 
@@ -191,7 +192,7 @@ static int check(struct process *p)
 {
     struct errbuf err = {{0}};
     if (!process_check(p, &err)) {
-        fprintf(stderr, "not ready: %s\n", err.text);
+        plain_line(stderr, "not ready: %s", err.text);
         return p->reconciler.exit_code != 0 ? p->reconciler.exit_code : 2;
     }
     printf("ready: %zu channels, Redis answers\n", p->reconciler.lane_count);

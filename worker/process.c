@@ -13,6 +13,7 @@
 #include "runtime/crash.h"
 #include "runtime/die.h"
 #include "runtime/log.h"
+#include "runtime/plain.h"
 #include "worker/spool.h"
 
 #define PROCESS_ASK_MS        15000 /* the gauges that only the ledger knows */
@@ -324,7 +325,7 @@ static bool programs_compile(const struct worker *w)
     for (size_t i = 0; i < w->lane_count; i++) {
         struct channel *channel = w->lanes[i].channel;
         if (channel_compiles(channel, DESCRIPTOR_WRITE, &err)) continue;
-        fprintf(stderr, "not ready: %s: %s\n", channel->name, err.text);
+        plain_line(stderr, "not ready: %s: %s", channel->name, err.text);
         compile = false;
     }
     return compile;
@@ -345,10 +346,10 @@ int process_check(struct process *p)
     }
     code = 1;
     if (!setup_home(&w->ledger, &overview.epoch, &err)) goto out;
-    printf("ready: %zu channels, Redis answers\n", w->lane_count);
+    plain_line(stdout, "ready: %zu channels, Redis answers", w->lane_count);
     return 0;
 out:
-    if (err.text[0] != '\0') fprintf(stderr, "not ready: %s\n", err.text);
+    if (err.text[0] != '\0') plain_line(stderr, "not ready: %s", err.text);
     return code;
 }
 

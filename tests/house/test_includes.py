@@ -42,16 +42,19 @@ def test_a_forbidden_include_is_found(tree, expect, path, header, words):
     ("reconciler/main.c", "struct options o = {.write = yes};", "in one place"),
     ("cli/main.c", "void f(void) { o->write=1; }", "in one place"),
     ("platforms/search.c", "void f(void) { curl_easy_init(); }", "how a transfer fails"),
+    ("worker/attempt.c", "void f(void) { printf(text); }", "escaped"),
+    ("cli/verb_show.c", "void f(void) { fprintf (stderr, text); }", "escaped"),
+    ("reconciler/walk.c", "void f(void) { puts(text); }", "escaped"),
 ])
-def test_only_send_c_may_start_a_write(tree, expect, path, text, words):
+def test_some_things_are_done_in_one_place(tree, expect, path, text, words):
     tree.write(path, f"\n{text}\n")
     expect(includes.check(tree.top), path, 2, words)
 
 
 @pytest.mark.parametrize("text", [
     "struct options o = {.write = false};", "if (o->write == x) return;", "/* .write = true */",
-    'const char *words = "curl_easy_init()";',
+    'const char *words = "curl_easy_init()";', "void f(void) { snprintf(out, 3, text); }",
 ])
-def test_what_starts_no_write_passes(tree, text):
+def test_what_looks_like_them_passes(tree, text):
     tree.write("worker/attempt.c", text + "\n")
     assert includes.check(tree.top) == []

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "test.h"
 
-#include "cli/out.h"
+#include "runtime/plain.h"
 
 static void test_escape(void **state)
 {
@@ -26,7 +26,7 @@ static void test_escape(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct buf out;
         buf_init(&out, 1000);
-        out_escape(&out, cases[i].in, strlen(cases[i].in));
+        plain_escape(&out, cases[i].in, strlen(cases[i].in));
         assert_string_equal(buf_text(&out), cases[i].out);
         buf_fini(&out);
     }
@@ -38,7 +38,7 @@ static void test_line_is_one_line(void **state)
     char *text = NULL;
     size_t len = 0;
     FILE *file = open_memstream(&text, &len);
-    out_line(file, "%s: %d", "a\nb", 7);
+    plain_line(file, "%s: %d", "a\nb", 7);
     assert_int_equal(fclose(file), 0);
     assert_string_equal(text, "a\\nb: 7\n");
     free(text);
@@ -47,7 +47,7 @@ static void test_line_is_one_line(void **state)
 static void test_json_takes_any_bytes(void **state)
 {
     (void)state;
-    json_t *value = out_bytes("a\xff\0\x1b", 4);
+    json_t *value = plain_json_bytes("a\xff\0\x1b", 4);
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
     assert_string_equal(text, "\"a\\uFFFD\\u0000\\u001B\"");
     free(text);

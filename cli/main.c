@@ -29,6 +29,7 @@ static verb_function *const functions[VERB_COUNT] = {
     [VERB_JOURNAL] = verb_journal,
     [VERB_AUDIT] = verb_audit,
     [VERB_EXPORT] = verb_export,
+    [VERB_ARCHIVE] = verb_archive,
     [VERB_KEY] = verb_key,
     [VERB_DRAIN] = verb_drain,
     [VERB_SPOOL] = verb_spool,

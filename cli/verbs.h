@@ -138,6 +138,17 @@
       "landfall export > ledger.ndjson && wc -l ledger.ndjson",                                                        \
       "an array of the same objects: {delivery, state, reason, since, source, ext_id, url, duplicate, "                \
       "approved_at, not_before, not_after, content, key, gen, attempt, in_doubt}")                                     \
+    X(ARCHIVE, "archive", "FILE --older-than TIME", 1, 1, "Move settled rows out of the ledger into a file",           \
+      "FILE gets the line that export prints of each row that was settled before that time and that nothing needs "    \
+      "any more; it is merged with what it holds, sorted, and on the disk before the first row goes. A row is kept "   \
+      "while it could still prevent a second post: while an attempt, its key or a report of it may count, while a "    \
+      "delivery that comes after it is open, and until its item is older than the channel's max_age_ms, so that it "   \
+      "would be held (backfill) if it were submitted again. Where the item has no date or the channel no max_age_ms, " \
+      "nothing would hold it back: such rows stay, unless --no-guard takes that on you. Their number is shown first, " \
+      "and --yes does it. It may be killed at any point, and run again.",                                              \
+      "landfall archive ledger-archive.ndjson --older-than 90d --dry-run",                                             \
+      "{file, acted, before_ms, rows, to_archive, exported, lines, dropped, gone_already, changed, kept: {open, "      \
+      "newer, not_configured, attempt, awaited, age, unguarded, unreadable}}")                                         \
     X(KEY, "key", "[FILE|-]", 0, 1, "Print the idempotency key of an item on a channel",                               \
       "The key depends on the item's content, the channel and the key generation, and for some platforms on the time " \
       "of approval. FILE holds one item; nothing is sent and Redis is not asked.",                                     \
@@ -239,7 +250,7 @@ enum flag_kind {
 #define VERBS_OF_ACTS (VERBS_OF_BULK | VERB_BIT(CONFIRM) | VERB_BIT(PAUSE) | VERB_BIT(RESUME))
 #define VERBS_OF_REDIS                                                                                                 \
     (VERBS_OF_ACTS | VERB_BIT(SUBMIT) | VERB_BIT(STATUS) | VERB_BIT(SHOW) | VERB_BIT(REPORT) | VERB_BIT(LEASES) |      \
-     VERB_BIT(JOURNAL) | VERB_BIT(AUDIT) | VERB_BIT(EXPORT))
+     VERB_BIT(JOURNAL) | VERB_BIT(AUDIT) | VERB_BIT(EXPORT) | VERB_BIT(ARCHIVE))
 #define VERBS_OF_PLATFORM                                                                                              \
     (VERB_BIT(PLATFORM_LIST) | VERB_BIT(PLATFORM_CHECK) | VERB_BIT(PLATFORM_TRY) | VERB_BIT(PLATFORM_PROBE))
 #define VERBS_OF_CONFIG                                                                                                \
@@ -253,7 +264,7 @@ enum flag_kind {
       "submit: the id of --text's item; without it, it is derived from the text: the same text again is the same "     \
       "delivery. confirm: the platform's id of the post")                                                              \
     X(URL, "--url", FLAG_TEXT, "URL", VERB_BIT(CONFIRM), "Address of the post")                                        \
-    X(WHY, "--why", FLAG_TEXT, "TEXT", VERBS_OF_ACTS,                                                                  \
+    X(WHY, "--why", FLAG_TEXT, "TEXT", VERBS_OF_ACTS | VERB_BIT(ARCHIVE),                                              \
       "The reason, which goes into the audit stream with your name and host; required")                                \
     X(NEW_KEY, "--new-key", FLAG_SWITCH, "", VERB_BIT(RETRY),                                                          \
       "Under a new idempotency key: for platforms that keep a failure under the old one")                              \
@@ -263,9 +274,11 @@ enum flag_kind {
       "Do not read the platform first: for one that cannot be read now; the audit stream says so")                     \
     X(STATE, "--state", FLAG_TEXT, "STATE", VERBS_OF_BULK, "Pick deliveries in this state")                            \
     X(REASON, "--reason", FLAG_TEXT, "REASON", VERBS_OF_BULK, "Pick deliveries that are in it for this reason")        \
-    X(OLDER_THAN, "--older-than", FLAG_WHEN, "TIME", VERBS_OF_BULK | VERB_BIT(JOURNAL),                                \
+    X(OLDER_THAN, "--older-than", FLAG_WHEN, "TIME", VERBS_OF_BULK | VERB_BIT(JOURNAL) | VERB_BIT(ARCHIVE),            \
       "Those that came into their state longer ago than this, or before this time")                                    \
-    X(YES, "--yes", FLAG_SWITCH, "", VERBS_OF_BULK, "Do it to all that were picked")                                   \
+    X(YES, "--yes", FLAG_SWITCH, "", VERBS_OF_BULK | VERB_BIT(ARCHIVE), "Do it to all that were picked")               \
+    X(NO_GUARD, "--no-guard", FLAG_SWITCH, "", VERB_BIT(ARCHIVE),                                                      \
+      "Also rows whose items nothing would hold back if they were submitted again")                                    \
     X(MAP, "--map", FLAG_TEXT, "PROGRAM", VERB_BIT(SUBMIT) | VERB_BIT(AUDIT),                                          \
       "A jq program that makes an item, or an array of items, of each JSON value in FILE")                             \
     X(AT, "--at", FLAG_WHEN, "TIME", VERB_BIT(SUBMIT), "Not before this time; wins over the items' own")               \
@@ -274,12 +287,12 @@ enum flag_kind {
     X(HOLD, "--hold", FLAG_SWITCH, "", VERB_BIT(SUBMIT), "Wait for a person's approval")                               \
     X(BACKFILL, "--backfill", FLAG_SWITCH, "", VERB_BIT(SUBMIT),                                                       \
       "Take old items too: their date does not hold them back")                                                        \
-    X(DRY_RUN, "--dry-run", FLAG_SWITCH, "", VERB_BIT(SUBMIT),                                                         \
-      "Check the items and say what is new, the same or conflicting; write nothing")                                   \
+    X(DRY_RUN, "--dry-run", FLAG_SWITCH, "", VERB_BIT(SUBMIT) | VERB_BIT(ARCHIVE),                                     \
+      "Say what would be done and write nothing; submit: which items are new, the same or conflicting")                \
     X(VERBOSE, "--verbose", FLAG_SWITCH, "", VERB_BIT(SUBMIT), "Print a line for each delivery")                       \
     X(CHANNEL, "--channel", FLAG_CHANNEL, "CHANNEL",                                                                   \
       VERB_BIT(STATUS) | VERB_BIT(REPORT) | VERB_BIT(KEY) | VERB_BIT(LEASES) | VERB_BIT(JOURNAL) | VERB_BIT(EXPORT) |  \
-          VERBS_OF_BULK,                                                                                               \
+          VERB_BIT(ARCHIVE) | VERBS_OF_BULK,                                                                           \
       "This channel only")                                                                                             \
     X(SINCE, "--since", FLAG_WHEN, "TIME", VERB_BIT(REPORT), "From this time on, or this long ago (default 24h)")      \
     X(EXPECT, "--expect", FLAG_NUMBER, "N", VERB_BIT(REPORT), "End with 5 if fewer than N were published")             \

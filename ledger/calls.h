@@ -34,8 +34,8 @@ struct calls_kind {
     bool (*joins)(const struct request *a, const struct request *b);
 };
 
-extern const struct calls_kind calls_channel, calls_settle, calls_resolve, calls_operate, calls_submit, calls_renew,
-    calls_take, calls_claim;
+extern const struct calls_kind calls_channel, calls_settle, calls_resolve, calls_operate, calls_archive, calls_submit,
+    calls_renew, calls_take, calls_claim;
 
 /* The answer's words behind "error" or "environment", into request->error. Always true. */
 bool calls_error(struct request *request, const struct redisReply *answer);

@@ -24,6 +24,7 @@ enum request_kind {
     REQUEST_SETTLE,  /* decide_request */
     REQUEST_RESOLVE, /* decide_request */
     REQUEST_OPERATE, /* decide_request */
+    REQUEST_ARCHIVE, /* archive_request */
     REQUEST_SUBMIT,  /* submit_request */
     REQUEST_RENEW,   /* renew_request */
     REQUEST_TAKE,    /* take_request */

@@ -10,9 +10,9 @@
 #include "runtime/die.h"
 
 static const struct calls_kind *const kinds[REQUEST_KIND_COUNT] = {
-    [REQUEST_CHANNEL] = &calls_channel, [REQUEST_SETTLE] = &calls_settle, [REQUEST_RESOLVE] = &calls_resolve,
-    [REQUEST_OPERATE] = &calls_operate, [REQUEST_SUBMIT] = &calls_submit, [REQUEST_RENEW] = &calls_renew,
-    [REQUEST_TAKE] = &calls_take,       [REQUEST_CLAIM] = &calls_claim,
+    [REQUEST_CHANNEL] = &calls_channel, [REQUEST_SETTLE] = &calls_settle,   [REQUEST_RESOLVE] = &calls_resolve,
+    [REQUEST_OPERATE] = &calls_operate, [REQUEST_ARCHIVE] = &calls_archive, [REQUEST_SUBMIT] = &calls_submit,
+    [REQUEST_RENEW] = &calls_renew,     [REQUEST_TAKE] = &calls_take,       [REQUEST_CLAIM] = &calls_claim,
 };
 
 /* Requests of one kind, oldest first. */
@@ -84,6 +84,11 @@ void round_resolve(struct ledger_round *round, struct decide_request *request)
 void round_operate(struct ledger_round *round, struct decide_request *request)
 {
     add(round, REQUEST_OPERATE, &request->base);
+}
+
+void round_archive(struct ledger_round *round, struct archive_request *request)
+{
+    add(round, REQUEST_ARCHIVE, &request->base);
 }
 
 void round_submit(struct ledger_round *round, struct submit_request *request)

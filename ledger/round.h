@@ -15,6 +15,7 @@
 #define LANDFALL_LEDGER_ROUND_H
 
 #include "keys/names.h"
+#include "ledger/calls_archive.h"
 #include "ledger/calls_channel.h"
 #include "ledger/calls_claim.h"
 #include "ledger/calls_decide.h"
@@ -43,6 +44,7 @@ void round_channel(struct ledger_round *round, struct channel_request *request);
 void round_settle(struct ledger_round *round, struct decide_request *request);
 void round_resolve(struct ledger_round *round, struct decide_request *request);
 void round_operate(struct ledger_round *round, struct decide_request *request);
+void round_archive(struct ledger_round *round, struct archive_request *request);
 void round_submit(struct ledger_round *round, struct submit_request *request);
 void round_renew(struct ledger_round *round, struct renew_request *request);
 void round_take(struct ledger_round *round, struct take_request *request);

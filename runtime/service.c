@@ -12,6 +12,7 @@
 #include "runtime/clock.h"
 #include "runtime/config.h"
 #include "runtime/log.h"
+#include "runtime/plain.h"
 #include "runtime/signals.h"
 
 #define ASK_LIMIT_S    3
@@ -194,12 +195,12 @@ int service_check(const struct service_program *program, const char *config_path
         return 1;
     }
     if (!config_load(config_path, &config, &err)) {
-        fprintf(stderr, "%s: %s\n", program->name, err.text);
+        plain_line(stderr, "%s: %s", program->name, err.text);
         return 1;
     }
     snprintf(path, sizeof path, "/%s", word);
     enum service_answer answer = service_ask(program, config->metrics_listen, path, says, sizeof says);
-    fprintf(answer == SERVICE_FINE ? stdout : stderr, "%s\n", says);
+    plain_line(answer == SERVICE_FINE ? stdout : stderr, "%s", says);
     config_free(&config);
     return answer == SERVICE_FINE ? 0 : 1;
 }

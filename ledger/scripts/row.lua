@@ -32,11 +32,12 @@ local NUMBERS = {'since', 'rev', 'approved_at', 'not_before', 'not_after', 'date
 -- What may be longer than the 64 bytes that Redis keeps in its compact encoding stands in request: then.
 local LONG = {'ext_id', 'url', 'duplicate', 'key'}
 local IS_LONG = {ext_id = true, url = true, duplicate = true, key = true}
--- What late reports and a retry need stays; the rest of a settled row goes.
+-- What late reports and a retry need stays, and the date by which the item would be held back once the row is archived; the
+-- rest of a settled row goes.
 local DROPPED = {
     rejected = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived'},
     published = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived', 'first_send', 'commit_by',
-        'cleared_at', 'body_hash', 'tries', 'not_before', 'not_after', 'dated'}}
+        'cleared_at', 'body_hash', 'tries', 'not_before', 'not_after'}}
 
 -- ---- small things
 

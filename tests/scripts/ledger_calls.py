@@ -10,7 +10,7 @@ import os
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(TOP, "ledger", "scripts")
-NAMES = ("submit", "claim", "renew", "settle", "resolve", "take", "operate", "channel")
+NAMES = ("submit", "claim", "renew", "settle", "resolve", "take", "operate", "archive", "channel")
 GLOBALS = ("agenda", "journal", "outcomes", "counts", "channels", "queue", "epoch", "audit")
 PER_CHANNEL = ("waiting", "uncertain", "channel", "posts", "walk")
 STATES = ("approved", "claimed", "published", "rejected", "uncertain", "held")
@@ -171,6 +171,10 @@ class Ledger:
 
     def operate(self, delivery, state, reason, act="retry", user="ann", host="desk", why="because", **values):
         return self.call("operate", [act, user, host, why], [self.decision(delivery, state, reason, **values)])[0]
+
+    def archive(self, delivery, rev=None, user="ann", host="desk", why="because", note="1 row to a file"):
+        rev = self.row(delivery).get("rev", 0) if rev is None else rev
+        return self.call("archive", [user, host, why, note], [(delivery, None, [rev])])[0]
 
     def takes(self, members, room=10, harmless=False, spacing=0, burst=1, channels=None):
         """members: (delivery, "agenda" or "waiting", score or None for what stands there)."""

@@ -15,6 +15,7 @@ NEEDS = {
     "resolve": {"agenda", "journal", "outcomes", "counts", "channels", "epoch"},
     "take": {"agenda", "journal", "outcomes", "counts", "channels"},
     "operate": {"agenda", "journal", "outcomes", "counts", "channels", "audit"},
+    "archive": {"agenda", "counts", "channels", "audit"},
 }
 
 
@@ -26,6 +27,9 @@ def prepared(ledger, script, deliveries):
     """Deliveries in the state in which the script has something to do with them."""
     if script not in ("submit", "claim"):
         ledger.claims([ledger.claim_block(d, token=f"{n:016}", entry=ledger.add(d)) for n, d in enumerate(deliveries)])
+    if script == "archive":
+        for delivery in deliveries:
+            ledger.settle(delivery, "published", "confirmed", token=ledger.row(delivery)["token"])
     if script in ("resolve", "operate"):
         for delivery in deliveries:
             ledger.settle(delivery, "uncertain", "no_answer", place="walk", token=ledger.row(delivery)["token"])
@@ -43,6 +47,8 @@ def run(ledger, script, deliveries, entries=None):
         return ledger.call(script, [], [(d, None, [f"{n:016}", 60000, 30000, 10000, 0]) for n, d in enumerate(deliveries)])
     if script == "take":
         return ledger.takes([(d, "agenda", 1) for d in deliveries])
+    if script == "archive":
+        return ledger.call(script, ["user", "host", "why", "note"], [(d, None, [2]) for d in deliveries])
     own = {"settle": [], "resolve": [ledger.run_id, "test", 0], "operate": ["act", "user", "host", "why"]}[script]
     state = "uncertain" if script == "settle" else "held"
     blocks = []
@@ -54,7 +60,7 @@ def run(ledger, script, deliveries, entries=None):
     return ledger.call(script, own, blocks)
 
 
-GOOD = {"submit": "new", "claim": "granted", "renew": "ok", "settle": "ok", "resolve": "ok", "operate": "ok", "take": "work"}
+GOOD = {"submit": "new", "claim": "granted", "renew": "ok", "settle": "ok", "resolve": "ok", "operate": "ok", "archive": "ok", "take": "work"}
 
 
 def spoil(client, key):
@@ -204,4 +210,4 @@ def test_scripts_touch_only_the_keys_they_are_given(ledger):
 @pytest.mark.parametrize("name", NAMES)
 def test_only_what_frees_memory_may_run_on_a_full_server(name):
     first = source(name).splitlines()[0]
-    assert first == ("#!lua flags=allow-oom" if name in ("settle", "resolve", "operate") else "#!lua")
+    assert first == ("#!lua flags=allow-oom" if name in ("settle", "resolve", "operate", "archive") else "#!lua")

@@ -42,6 +42,21 @@ function(landfall_program name)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
+# landfall_manual(NAME SUMMARY): the manual page of a program, made from its --help, and installed. The built program is run
+# for it, which a cross build cannot do: there it is left out.
+function(landfall_manual name summary)
+  if(CMAKE_CROSSCOMPILING)
+    return()
+  endif()
+  set(page ${CMAKE_BINARY_DIR}/man/${name}.1)
+  add_custom_command(OUTPUT ${page}
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DNAME=${name} "-DSUMMARY=${summary}" -DVERSION=${PROJECT_VERSION}
+            -DTO=${page} -P ${CMAKE_SOURCE_DIR}/cmake/manual.cmake
+    DEPENDS ${name} ${CMAKE_SOURCE_DIR}/cmake/manual.cmake VERBATIM)
+  add_custom_target(${name}_manual ALL DEPENDS ${page})
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endfunction()
+
 # landfall_unit_test(NAME SOURCES a.c USES target...): a cmocka program that ctest runs; DATA_DIR is the top of the tree.
 # Who only builds need not have cmocka; tests/run installs it.
 pkg_check_modules(cmocka IMPORTED_TARGET cmocka)

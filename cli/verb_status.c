@@ -107,6 +107,7 @@ static json_t *channel_json(const struct channel_view *view)
     out_set(one, "waiting", json_integer(c->waiting));
     out_set(one, "waiting_reasons", reasons);
     out_set(one, "next_at_ms", out_time(c->next_at_ms));
+    out_set(one, "turn_at_ms", out_time(c->turn_at_ms));
     out_set(one, "blocked_until_ms", out_time(c->blocked_until_ms));
     out_set(one, "blocked_why", c->blocked_why[0] ? out_string(c->blocked_why) : json_null());
     out_set(one, "paused", json_boolean(c->paused));
@@ -183,6 +184,9 @@ static void print_channel(const struct status *s, const struct channel_view *vie
     if (c->paused) out_line(stdout, "    paused %s: %s", when_text(c->paused_at_ms, s->now_ms, text), c->paused_why);
     if (c->blocked_until_ms > s->now_ms)
         out_line(stdout, "    blocked, free %s: %s", when_text(c->blocked_until_ms, s->now_ms, text), c->blocked_why);
+    if (c->turn_at_ms > s->now_ms)
+        out_line(stdout, "    what was handed back goes out one by one, the next free turn %s",
+                 when_text(c->turn_at_ms, s->now_ms, text));
     if (c->failures > 0) out_line(stdout, "    %" PRId64 " failures in a row", c->failures);
     if (c->uncertain > 0)
         out_line(stdout, "    oldest uncertain: %s; next look %s%s%s",

@@ -30,7 +30,8 @@
       "30 s. Ends with 3 if something is uncertain or held.",                                                          \
       "landfall status",                                                                                               \
       "{now_ms, environment, partition, queue, journal, agenda, refused_input, channels: [{channel, counts: {state: "  \
-      "n}, waiting, waiting_reasons: {reason: n}, next_at_ms, blocked_until_ms, blocked_why, paused, paused_why, "     \
+      "n}, waiting, waiting_reasons: {reason: n}, next_at_ms, turn_at_ms, blocked_until_ms, blocked_why, paused, "     \
+      "paused_why, "                                                                                                   \
       "paused_at_ms, uncertain_since_ms, next_look_ms, walker, failures}], processes: [{name, role, text}], "          \
       "processes_complete, notes: [text]}")                                                                            \
     X(SHOW, "show", "DELIVERY", 1, 1, "Show one delivery: what is known of it and what happens next",                  \

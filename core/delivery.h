@@ -65,6 +65,7 @@ struct delivery_policy {
     int64_t backoff_cap_ms;
     int64_t give_up_after_ms; /* uncertain for so long without evidence: a person looks */
     int64_t max_age_ms;       /* 0: any age */
+    int64_t turn_ms;          /* of what was handed back, one goes out every turn_ms (claim.lua); 0: any number */
 };
 
 /* How the delivery stands that must come first. */

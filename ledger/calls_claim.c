@@ -31,6 +31,7 @@ static void put_policy(struct args *args, const struct claim_request *c)
     args_number(args, c->spacing_ms);
     args_number(args, c->burst);
     args_text(args, hold_back[c->hold_back]);
+    args_number(args, p->turn_ms);
 }
 
 static void claim_block(struct args *args, const struct request *request)

@@ -49,6 +49,7 @@ struct reads_channel {
     int64_t counts[DS_COUNT];
     int64_t waiting, uncertain;
     int64_t next_at_ms, blocked_until_ms, paused_at_ms;
+    int64_t turn_at_ms; /* the next turn that is free, of what was handed back */
     int64_t ramp, failures, looks;
     bool paused;
     char paused_why[REQUEST_ERROR_SIZE], blocked_why[REQUEST_ERROR_SIZE];

@@ -72,6 +72,7 @@ static void read_channel(struct redisReply **replies, struct reads_channel *out)
     out->walk_due_ms = answer_number_or_0(replies[ASK_WALK_DUE]);
     answer_words(replies[ASK_WALKER], out->walker, sizeof out->walker);
     out->next_at_ms = fact(hash, "next_at");
+    out->turn_at_ms = fact(hash, "turn_at");
     out->blocked_until_ms = fact(hash, "blocked_until");
     out->paused_at_ms = fact(hash, "paused_at");
     out->ramp = fact(hash, "ramp");

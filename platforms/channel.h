@@ -38,7 +38,10 @@ struct channel {
 
 struct channel_set;
 
-/* defaults: the fleet's max_attempts, backoff, give_up_after_ms, hold_absent, max_age_ms; the rest comes from
+/* A policy's turn_ms for so many a minute; 0: no limit. */
+int64_t channel_turn_ms(int64_t per_minute);
+
+/* defaults: the fleet's max_attempts, backoff, give_up_after_ms, hold_absent, max_age_ms, turn_ms; the rest comes from
  * descriptor and channel. config_path: for errors and relative paths, NULL if there is no file. */
 MUSTCHECK bool channel_set_load(const json_t *channels, const char *config_path, struct descriptor_set *descriptors,
                                 const struct delivery_policy *defaults, struct channel_set **out, struct errbuf *err);

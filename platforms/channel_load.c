@@ -29,7 +29,7 @@ struct channel_config {
     size_t credential_count;
     const char *text;
     int64_t spacing_ms, burst;
-    int64_t max_age_ms, max_attempts, write_limit_ms;
+    int64_t max_age_ms, max_attempts, write_limit_ms, handed_back_per_minute;
     int on_absent; /* index in the words */
     bool paused;
     int64_t late_commit_ms, visibility_lag_ms, clean_misses, lease_ms, margin_ms, key_window_ms;
@@ -81,6 +81,7 @@ static const struct shape_member channel_members[] = {
     {.name = "text", .kind = SHAPE_TEXT, .offset = AT(text)},
     {.name = "pace", .kind = SHAPE_OBJECT, .shape = &pace},
     INTEGER("max_age_ms", max_age_ms, 0, YEAR_MS),
+    INTEGER("handed_back_per_minute", handed_back_per_minute, 0, 60000),
     {.name = "on_absent", .kind = SHAPE_WORD, .offset = AT(on_absent), .words = on_absent_words},
     INTEGER("max_attempts", max_attempts, 1, 20),
     {.name = "times", .kind = SHAPE_OBJECT, .shape = &times},
@@ -93,6 +94,11 @@ static const struct shape channel_all = {sizeof(struct channel_config), channel_
 const struct shape *channel_shape(void)
 {
     return &channel_all;
+}
+
+int64_t channel_turn_ms(int64_t per_minute)
+{
+    return per_minute > 0 ? 60000 / per_minute : 0;
 }
 
 static int64_t either(int64_t given, int64_t otherwise)
@@ -212,6 +218,10 @@ static bool take_policy(struct shape_reader *reader, struct channel *channel, co
     policy->clean_misses = (int)either(config->clean_misses, d->clean_misses);
     policy->max_attempts = (int)either(config->max_attempts, policy->max_attempts);
     policy->max_age_ms = either(config->max_age_ms, policy->max_age_ms);
+    if (config->handed_back_per_minute != NOT_GIVEN)
+        policy->turn_ms = channel_turn_ms(config->handed_back_per_minute);
+    else if (policy->harmless)
+        policy->turn_ms = 0; /* nobody reads pings: a flood of them is the pace's business */
     policy->key_window_ms = key_window_ms(channel, config, stated_s);
 
     channel->write_limit_ms = either(config->write_limit_ms, d->write_limit_ms);

@@ -17,6 +17,7 @@ struct delivery_policy fleet_defaults(const struct config *config)
         .backoff_cap_ms = config->delivery_backoff_cap_ms,
         .give_up_after_ms = config->delivery_give_up_after_ms,
         .max_age_ms = config->delivery_max_age_ms,
+        .turn_ms = channel_turn_ms(config->delivery_handed_back_per_minute),
     };
 }
 

@@ -76,6 +76,9 @@
            60000, 31536000000, "How long evidence is looked for before an uncertain delivery is held")                 \
     CHOICE(delivery_on_absent, "delivery.on_absent", "LANDFALL_DELIVERY_ON_ABSENT", CONFIG_ON_ABSENT_RETRY,            \
            "retry|hold", "What follows a proof that a delivery did not happen")                                        \
+    NUMBER(delivery_handed_back_per_minute, "delivery.handed_back_per_minute",                                         \
+           "LANDFALL_DELIVERY_HANDED_BACK_PER_MINUTE", 30, 0, 60000,                                                   \
+           "So many a minute of what was handed back to the workers go out on one channel; 0 = no limit")              \
     NUMBER(delivery_max_age_ms, "delivery.max_age_ms", "LANDFALL_DELIVERY_MAX_AGE_MS", 0, 0, 31536000000,              \
            "Older deliveries are held instead of sent; 0 = no limit")                                                  \
     NUMBER(retention_rejected_request_ms, "retention.rejected_request_ms", "LANDFALL_RETENTION_REJECTED_REQUEST_MS",   \

@@ -5,6 +5,7 @@
 -- Own arguments  run_id worker expires_at environment longest_window
 -- Block          entry token content_hash approved_at gen not_before not_after dated after after_id key body_hash frozen
 --                content harmless window_ms lease_ms late_commit_ms margin_ms max_attempts max_age_ms spacing_ms burst hold_back
+--                turn_ms
 --                after, after_id: the delivery that must come first, and the id of it that the request was rendered with
 --                hold_back: empty, "channel_full" or "unknown_channel"
 -- Answers        granted attempt commit_by lease_end doubt rev tries [key body_hash frozen prepared after_id after_url]
@@ -22,6 +23,7 @@
 local CONTENT_FIELDS = {'approved_at', 'not_before', 'not_after', 'dated'}
 local PREDECESSOR_WAIT_MS, PREDECESSOR_SOON_MS = 10000, 1000
 local BUSY_WAIT_MS = 60000
+local TURN_SLACK_MS = 5000 -- who comes so late for its turn still has it: a round and a busy machine take their time
 
 local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue', 'epoch'})
 if refusal then return refusal end
@@ -38,7 +40,7 @@ local function read_claim()
     c.harmless, c.window, c.lease_ms = next_arg() == '1', next_number(), next_number()
     c.late_commit, c.margin, c.max_attempts = next_number(), next_number(), next_number()
     c.max_age, c.spacing, c.burst = next_number(), next_number(), math.max(next_number(), 1)
-    c.hold_back = next_arg()
+    c.hold_back, c.turn_ms = next_arg(), next_number()
     return c
 end
 
@@ -62,8 +64,8 @@ local function change(d, c, to)
     acknowledge(c.entry)
 end
 
-local function wait(d, c, reason, place, due, tell)
-    change(d, c, {state = 'approved', reason = reason, place = place, due = due})
+local function wait(d, c, reason, place, due, tell, set)
+    change(d, c, {state = 'approved', reason = reason, place = place, due = due, set = set})
     return {'wait', reason, text(tell or due)}
 end
 
@@ -238,6 +240,19 @@ local function check_channel(d, c)
     return nil
 end
 
+-- What was handed back after doubt (`turn` is set) goes out one by one: an outage may have handed back hundreds, and their
+-- readers are people. Each gets a turn when it would be sent; who misses it, for there was no worker, gets another one.
+local function check_turn(d, c)
+    local turn, every = d.n.turn, math.max(c.turn_ms, c.spacing)
+    if turn == 0 or c.turn_ms <= 0 then return nil end
+    if now < turn then return wait(d, c, d.fields.reason, 'agenda', turn) end
+    if now < turn + math.max(every, TURN_SLACK_MS) then return nil end
+    local free = math.max(now, d.ch.turn_at)
+    d.ch.turn_at, d.ch.turn_at_changed = free + every, true
+    if free <= now then return nil end
+    return wait(d, c, d.fields.reason, 'agenda', free, nil, {turn = text(free)})
+end
+
 -- Soon after something is to happen to the one that must come first, where that is known: a worker has it, or it is due.
 local function predecessor_due(d, c, state)
     local taken = state == 'approved' and redis.call('HEXISTS', d.after_row, 'taken') == 1
@@ -284,7 +299,8 @@ local function grant(d, c)
         return {'error', 'lease: it could not be set'}
     end
     local set = {attempt = text(attempt), tries = text(d.n.tries + 1), token = c.token, worker = worker,
-        claimed_at = text(now), commit_by = text(lease_end + c.late_commit), misses = '', missed_at = '', waived = ''}
+        claimed_at = text(now), commit_by = text(lease_end + c.late_commit), misses = '', missed_at = '', waived = '',
+        turn = ''}
     if d.n.first_send == 0 then set.first_send = text(now) end
     local long = {}
     if not c.frozen_before then
@@ -298,7 +314,7 @@ local function grant(d, c)
 end
 
 local CHECKS = {check_repeat, check_late, check_state, check_content, check_known, check_rendering, check_age,
-    check_budget, check_epoch, check_doubt, check_schedule, check_channel, check_predecessor, check_lease}
+    check_budget, check_epoch, check_doubt, check_schedule, check_channel, check_predecessor, check_turn, check_lease}
 
 return each_delivery(read_claim, function(d, c)
     if foreign then return foreign end

@@ -12,6 +12,8 @@
 -- commit and become visible, and after what a restart of this Redis may have made it forget. Both are looked at here,
 -- where they cannot change meanwhile.
 
+local HANDED_BACK = '1' -- a turn that has passed: the claim gives it one
+
 local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'epoch'})
 if refusal then return refusal end
 local run_id, environment, longest_window = next_arg(), next_arg(), next_number()
@@ -33,5 +35,6 @@ return each_delivery(read_resolve, function(d, block)
         local settled = math.max(d.n.commit_by + block.lag, epoch.no_absence_before)
         if block.searched_from < settled then return {'early', text(settled)} end
     end
+    if block.state == 'approved' and d.state == 'uncertain' then block.set.turn = HANDED_BACK end
     return apply_decision(d, block)
 end)

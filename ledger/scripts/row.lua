@@ -28,15 +28,15 @@ local GLOBALS = {'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue',
 local STATES = {approved = true, claimed = true, published = true, rejected = true, uncertain = true, held = true}
 local OUTCOMES = {published = true, rejected = true, held = true}
 local NUMBERS = {'since', 'rev', 'approved_at', 'not_before', 'not_after', 'dated', 'gen', 'attempt', 'tries',
-    'claimed_at', 'first_send', 'commit_by', 'misses', 'missed_at', 'cleared_at', 'taken'}
+    'claimed_at', 'first_send', 'commit_by', 'misses', 'missed_at', 'cleared_at', 'taken', 'turn'}
 -- What may be longer than the 64 bytes that Redis keeps in its compact encoding stands in request: then.
 local LONG = {'ext_id', 'url', 'duplicate', 'key'}
 local IS_LONG = {ext_id = true, url = true, duplicate = true, key = true}
 -- What late reports and a retry need stays, and the date by which the item would be held back once the row is archived; the
 -- rest of a settled row goes.
 local DROPPED = {
-    rejected = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived'},
-    published = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived', 'first_send', 'commit_by',
+    rejected = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived', 'turn'},
+    published = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived', 'turn', 'first_send', 'commit_by',
         'cleared_at', 'body_hash', 'tries', 'not_before', 'not_after'}}
 
 -- ---- small things
@@ -125,12 +125,12 @@ end
 local function load_channel(ch)
     if ch.loaded or ch.bad then return end
     ch.loaded = true
-    local got = redis.call('HMGET', ch.channel, 'next_at', 'blocked_until', 'ramp', 'paused')
-    for i, name in ipairs({'next_at', 'blocked_until', 'ramp'}) do
+    local got = redis.call('HMGET', ch.channel, 'next_at', 'blocked_until', 'ramp', 'turn_at', 'paused')
+    for i, name in ipairs({'next_at', 'blocked_until', 'ramp', 'turn_at'}) do
         ch[name] = number_of(got[i] or '0')
         if not ch[name] then ch.bad = 'channel: ' .. name .. ' is no number' end
     end
-    ch.paused = got[4] or false
+    ch.paused = got[5] or false
     ch.waiting_count = redis.call('ZCARD', ch.waiting)
     ch.claimed_count = number_of(redis.call('HGET', global.counts, ch.name .. ' claimed') or '0') or 0
 end
@@ -404,6 +404,7 @@ local function write_channel(ch)
     load_channel(ch)
     if ch.bad then return end
     if ch.next_at_changed then redis.call('HSET', ch.channel, 'next_at', text(ch.next_at)) end
+    if ch.turn_at_changed then redis.call('HSET', ch.channel, 'turn_at', text(ch.turn_at)) end
     if ch.ramp_changed and ch.ramp > 0 then redis.call('HSET', ch.channel, 'ramp', text(ch.ramp)) end
     if ch.ramp_changed and ch.ramp <= 0 then redis.call('HDEL', ch.channel, 'ramp') end
     place_channel(ch)

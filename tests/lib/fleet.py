@@ -118,7 +118,8 @@ class Fleet:
         config = {
             "environment": self.environment, "redis": {"url": self.redis_url}, "channels": channels,
             "descriptors": self._descriptor_folders(),
-            "worker": {"reclaim_idle_ms": 300, "grace_ms": 5000}, "delivery": {"backoff_base_ms": 200, "backoff_cap_ms": 1000},
+            "worker": {"reclaim_idle_ms": 300, "grace_ms": 5000}, "delivery": {"backoff_base_ms": 200, "backoff_cap_ms": 1000,
+                         "handed_back_per_minute": 6000},
         }
         if self.redis_password:
             config["redis"]["password_file"] = self.write_secret("redis", self.redis_password + "\n")

@@ -17,7 +17,7 @@ STATES = ("approved", "claimed", "published", "rejected", "uncertain", "held")
 
 HOUR = 3600 * 1000
 POLICY = {"harmless": False, "window": 24 * HOUR, "lease": 60000, "late_commit": 30000, "margin": 10000,
-          "max_attempts": 5, "max_age": 0, "spacing": 0, "burst": 1, "hold_back": ""}
+          "max_attempts": 5, "max_age": 0, "spacing": 0, "burst": 1, "hold_back": "", "turn": 0}
 RUN_ID = "1" * 40
 
 
@@ -138,7 +138,7 @@ class Ledger:
         return (delivery, after, [entry, token or self.token(), content_hash, approved_at, gen, not_before, not_after, dated,
                                   after, after_id, key, body_hash, frozen, content, int(p["harmless"]), p["window"], p["lease"],
                                   p["late_commit"], p["margin"], p["max_attempts"], p["max_age"], p["spacing"], p["burst"],
-                                  p["hold_back"]])
+                                  p["hold_back"], p["turn"]])
 
     def claims(self, blocks, worker="w1", expires=5000, environment="test", longest_window=24 * HOUR, run_id=None,
                channels=None):

@@ -93,8 +93,8 @@ static void test_what_a_channel_changes(void **state)
     struct channel_set *set;
     struct descriptor_set *descriptors;
     struct errbuf err;
-    if (!load("{'mastodon/brand': {" M
-              ", 'pace': {'spacing_ms': 5, 'burst': 3}, 'max_age_ms': 1000, 'on_absent': 'hold',"
+    if (!load("{'mastodon/brand': {" M ", 'pace': {'spacing_ms': 5, 'burst': 3}, 'max_age_ms': 1000, 'on_absent': "
+                                       "'hold', 'handed_back_per_minute': 6,"
               "'max_attempts': 2, 'write_limit_ms': 200, 'paused': true, 'times': {'late_commit_ms': 1, "
               "'visibility_lag_ms': 0,"
               "'clean_misses': 1, 'lease_ms': 1000, 'margin_ms': 50, 'key_window_ms': 7000}}}",
@@ -104,6 +104,7 @@ static void test_what_a_channel_changes(void **state)
     const struct delivery_policy *p = &channel->policy;
     assert_true(p->hold_absent && channel->paused);
     assert_int_equal(p->max_age_ms, 1000);
+    assert_int_equal(p->turn_ms, 10000);
     assert_int_equal(p->max_attempts, 2);
     assert_int_equal(p->late_commit_ms, 1);
     assert_int_equal(p->visibility_lag_ms, 0);

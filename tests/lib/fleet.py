@@ -168,13 +168,13 @@ class Fleet:
 
     # ---- processes
 
-    def start(self, program_name, *args, crash_at=None, env=None, name=None):
+    def start(self, program_name, *args, crash_at=None, env=None, name=None, stdin=None):
         environment = {"HOME": self.dir, "PATH": "/usr/bin:/bin", "ASAN_OPTIONS": "detect_leaks=0", **(env or {})}
         if crash_at:
             environment["LANDFALL_CRASH_AT"] = crash_at
         argv = [program(program_name), *args]
         name = name or f"{program_name}-{len(self.processes) + 1}"
-        process = Process(argv, self.dir, name=name, env=environment, env_only=True, cwd=self.dir)
+        process = Process(argv, self.dir, name=name, env=environment, env_only=True, cwd=self.dir, stdin=stdin)
         self.processes.append(process)
         return process
 

@@ -71,9 +71,10 @@ void check_memory(const struct checks_facts *facts, struct finding *finding)
                              "know."
                            : "When the machine's memory is full, the system kills Redis: what was not on disk is lost.";
     if (percent >= MEMORY_NOTE)
-        finding_set(finding, percent >= MEMORY_RISK ? SEVERITY_RISK : SEVERITY_NOTE, cost,
-                    "Raise maxmemory, or lower retention.outcomes_entries; look for foreign keys in this server.",
-                    "%" PRId64 " MiB are used, %" PRId64 " %% %s", h->used_bytes / MIB, percent, of);
+        finding_set(
+            finding, percent >= MEMORY_RISK ? SEVERITY_RISK : SEVERITY_NOTE, cost,
+            "Raise maxmemory, or archive settled rows (landfall archive); look for foreign keys in this server.",
+            "%" PRId64 " MiB are used, %" PRId64 " %% %s", h->used_bytes / MIB, percent, of);
     else
         finding_set(finding, SEVERITY_OK, "", "", "%" PRId64 " MiB are used, %" PRId64 " %% %s", h->used_bytes / MIB,
                     percent, of);

@@ -212,6 +212,23 @@ def does_not_fit():
         yield "a worker runs again"
 
 
+def fills_up():
+    """Four posts; a hundred days pass for two of them, and one of these has no date that would hold it back."""
+    day_ms = 86400000
+    with fleet() as one:
+        one.channel_extra["mastodon"]["max_age_ms"] = 30 * day_ms
+        one.write_config()
+        today = time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime())
+        for number in range(4):
+            one.add(MASTODON, one.item(f"it-{number}", **({"date_published": today} if number != 1 else {})))
+        work(one)
+        for number in range(3):
+            for field in ("since", "dated"):
+                if one.db.hexists(f"lf:{{0}}:delivery:{MASTODON}/it-{number}", field):
+                    one.db.hincrby(f"lf:{{0}}:delivery:{MASTODON}/it-{number}", field, -100 * day_ms)
+        yield one
+
+
 SITUATIONS = {
     "A worker was killed": worker_killed,
     "Redis was away": redis_down,
@@ -223,6 +240,7 @@ SITUATIONS = {
     "Deliveries are held": held,
     "The journal grows": journal_grows,
     "A delivery never moves": does_not_fit,
+    "Redis is nearly full": fills_up,
 }
 
 # ---- values that differ from run to run

@@ -15,6 +15,9 @@ from lib.redis_server import RedisServer
 from lib.tree import TOP
 
 D = "blog/brand/one"
+SEEN = {}  # check -> severities, of all calls in this file
+# A server of this machine cannot be made to have them wrong: tests/unit/cli/test_checks.c does, and to have them right.
+UNIT = {"version", "role", "clock"}
 
 
 @pytest.fixture
@@ -30,6 +33,8 @@ def doctor(cli, *words, **options):
     document = json.loads(done.out)
     found = {finding["check"]: finding for finding in document["findings"]}
     worst = {finding["severity"] for finding in found.values()}
+    for check, finding in found.items():
+        SEEN.setdefault(check, set()).add(finding["severity"])
     assert done.code == document["exit"] == (4 if "unsafe" in worst else 3 if "risk" in worst else 0), found
     for finding in found.values():
         assert bool(finding["cost"]) == bool(finding["todo"]) == (finding["severity"] != "ok"), finding
@@ -453,3 +458,14 @@ def test_spool(cli):
     os.rename(path, path + ".unreadable")
     finding = doctor(cli)[0]["spool"]
     assert finding["severity"] == "risk" and "w-1.spool.unreadable" in finding["what"]
+
+
+def test_every_check_was_made_true_and_made_false(cli, request):
+    """By the tests above; so a new check without its two tests is seen."""
+    if request.config.option.keyword or any("::" in path for path in request.config.args):
+        pytest.skip("only with the whole file")
+    doctor(cli)
+    assert {check for check, seen in SEEN.items() if seen in ({"ok"}, {"note"}, {"risk"}, {"unsafe"})} == UNIT, SEEN
+    with open(os.path.join(TOP, "tests", "unit", "cli", "test_checks.c"), encoding="utf-8") as file:
+        text = file.read()
+    assert all(f'look("{check}", &f)' in text for check in UNIT)

@@ -11,6 +11,8 @@ import traceback
 from . import admin
 from .base import SettingError
 from .bluesky import Bluesky
+from .chat import Matrix, Slack, Telegram
+from .cms import Ghost, Hashnode, WordPress
 from .faults import ACTIONS, Faults, Holds
 from .files import Files
 from .forem import Forem
@@ -18,10 +20,13 @@ from .indexnow import IndexNow
 from .judge import Judge
 from .mastodon import Mastodon
 from .notices import Notices
+from .services import GitHubReleases, KeyedApi, Postmark
 from .webhook import Webhook
 from .wire import Answer, BadRequest, Connection, Listener
 
-PLATFORMS = {platform.NAME: platform for platform in (IndexNow, Mastodon, Forem, Bluesky, Webhook, Notices, Files)}
+PLATFORMS = {platform.NAME: platform for platform in (
+    IndexNow, Mastodon, Forem, Bluesky, Webhook, Notices, Files, WordPress, Ghost, Hashnode, Slack, Matrix, Telegram, Postmark,
+    GitHubReleases, KeyedApi)}
 THREAD_STACK_BYTES = 512 * 1024
 SECRET_CHARACTERS_MIN = 4
 
@@ -217,6 +222,7 @@ class Simulator:
             return False
         if not connection.read_body(request):
             return False
+        kind, handler, _ = instance.route(request)  # where reads and writes share an address, the body tells
         return self._judged(connection, listener, instance, request, kind, handler)
 
     def _expectation(self, connection, listener, instance, request, kind, handler):

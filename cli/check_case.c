@@ -200,7 +200,7 @@ static bool check_event(struct running *r, const struct outcome *out)
 static bool check_verdict(struct running *r)
 {
     const json_t *expect = json_object_get(r->test, "expect"), *said = json_object_get(r->test, "verdict");
-    const json_t *wait = json_object_get(said, "wait_ms"), *before = json_object_get(said, "before_effect");
+    const json_t *wait = json_object_get(said, "wait_ms"), *spent = json_object_get(said, "spent_ms");
     const struct verdict_context context = {.input = r->input,
                                             .replay = json_is_true(json_object_get(r->input, "replay"))};
     const struct transfer_facts facts = {.reached = true, .complete = true, .status = r->answer.status};
@@ -210,7 +210,9 @@ static bool check_verdict(struct running *r)
     if (json_is_integer(wait) && json_integer_value(wait) != out.wait_ms)
         return errbuf_set(&r->err, "the verdict's wait is %" PRId64 " ms, is to be %" JSON_INTEGER_FORMAT " ms",
                           out.wait_ms, json_integer_value(wait));
-    if (before && json_is_true(before) != out.before_effect) return differs(r, "before_effect", "another", "as said");
+    if (json_is_integer(spent) && json_integer_value(spent) != out.spent_ms)
+        return errbuf_set(&r->err, "the channel's wait is %" PRId64 " ms, is to be %" JSON_INTEGER_FORMAT " ms",
+                          out.spent_ms, json_integer_value(spent));
     return check_event(r, &out) && same_text(r, said, "event", delivery_event_name(out.kind)) &&
            same_text(r, said, "reason", delivery_reason_name(out.reason)) && same_text(r, said, "ext_id", out.ext_id) &&
            same_text(r, expect, "duplicate", out.duplicate);

@@ -111,7 +111,6 @@ struct descriptor_rule {
     struct descriptor_status_list statuses;
     enum descriptor_outcome outcome;
     const char *reason;             /* a word of core/reason.h, or NULL */
-    bool before_effect;             /* a remark for people: raised before anything was done */
     const char *if_part;            /* -> true */
     const char *id_part, *url_part; /* -> string, number or null */
     const char *stored_part;        /* -> {html} or {text}: what the answer says was stored, or null */
@@ -150,8 +149,9 @@ struct descriptor_listing {
 struct descriptor_wait {
     struct descriptor_status_list statuses;
     enum limits_form form;
-    const char *header;  /* lower case; NULL for LIMITS_BODY */
-    const char *at_part; /* LIMITS_BODY: -> seconds */
+    const char *header;    /* lower case; NULL for LIMITS_BODY */
+    const char *at_part;   /* LIMITS_BODY: -> seconds */
+    const char *remaining; /* lower case: the header that counts what is left; it counts only where nothing is */
 };
 
 /* A limit on the item, told at submit. */

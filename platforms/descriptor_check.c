@@ -197,7 +197,6 @@ static bool check_rule(struct shape_reader *reader, const struct descriptor *d, 
     REQUIRE(d->gives_id || !rule->id_part, path, "has an id although write.gives_id is false");
     REQUIRE(!rule->duplicate_part || success, path, "duplicate belongs to outcome committed");
     REQUIRE(!rule->stored_part || success, path, "stored belongs to outcome committed");
-    REQUIRE(!rule->before_effect || rule->outcome == OUTCOME_REFUSED, path, "before_effect belongs to outcome refused");
     REQUIRE(rule->outcome != OUTCOME_SESSION_EXPIRED || d->auth == AUTH_SESSION, path,
             "session_expired belongs to auth kind session");
     REQUIRE(!rule->reason || delivery_reason_from_name(rule->reason) >= 0, path,
@@ -243,6 +242,8 @@ static bool check_limits(struct shape_reader *reader, const struct descriptor *d
         REQUIRE(body == (wait->at_part != NULL) && body == (wait->header == NULL), path,
                 "form body needs at and no header, other forms need header and no at");
         REQUIRE(body || valid_name(wait->header, "-"), path, "write the header's name in lower case");
+        REQUIRE(!wait->remaining || valid_name(wait->remaining, "-"), path,
+                "write in remaining the name of a header, in lower case");
     }
     for (size_t i = 0; i < d->item_limit_count; i++) {
         const struct descriptor_item_limit *limit = &d->item_limits[i];

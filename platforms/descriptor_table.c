@@ -176,7 +176,6 @@ static const struct shape_member rule_members[] = {
     PROGRAM("url", descriptor_rule, url_part, false, HALF_WRITE, NULL),
     PROGRAM("duplicate", descriptor_rule, duplicate_part, false, HALF_WRITE, NULL),
     PROGRAM("stored", descriptor_rule, stored_part, false, HALF_WRITE, NULL),
-    BOOLEAN("before_effect", descriptor_rule, before_effect, false),
 };
 static const struct shape rule = SHAPE(descriptor_rule, rule_members);
 
@@ -235,6 +234,7 @@ static const struct shape_member wait_members[] = {
      .todo = "write the statuses that carry it, such as [429]"},
     WORD("form", descriptor_wait, form, true, limit_forms, "write in which form the time stands there"),
     TEXT("header", descriptor_wait, header, false, NULL),
+    TEXT("remaining", descriptor_wait, remaining, false, NULL),
     PROGRAM("at", descriptor_wait, at_part, false, HALF_BOTH, NULL),
 };
 static const struct shape wait_shape = SHAPE(descriptor_wait, wait_members);

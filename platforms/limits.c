@@ -220,6 +220,12 @@ int64_t limits_wait_ms(enum limits_form form, const char *value, int64_t now_ms)
     return 0;
 }
 
+bool limits_none_left(const char *value)
+{
+    int64_t thousandths;
+    return value && read_decimal_ms(value, &thousandths) && thousandths < MS_PER_SECOND;
+}
+
 int64_t limits_clamp_seconds(double seconds)
 {
     if (!(seconds > 0) || seconds > (double)ABSURD_MS / 1000) return 0;

@@ -51,6 +51,9 @@ int64_t limits_wait_ms(enum limits_form form, const char *value, int64_t now_ms)
 /* A wait in seconds as a body states it, in ms, or 0. */
 int64_t limits_clamp_seconds(double seconds);
 
+/* True if a header that counts what is left says that nothing is: a plain number below one. value may be NULL. */
+bool limits_none_left(const char *value);
+
 /* Reads an HTTP date (RFC 9110, 5.6.7: IMF-fixdate, RFC 850 and asctime forms) as Unix ms. now_ms resolves years of two
  * digits. False for anything else. */
 bool limits_http_date(const char *text, int64_t now_ms, int64_t *out_ms);

@@ -32,16 +32,31 @@ int64_t limits_answer_time_ms(const struct answer *answer, int64_t now_ms)
     return date && limits_http_date(date, now_ms, &date_ms) ? date_ms : now_ms;
 }
 
-int64_t limits_answer_ms(struct descriptor *descriptor, enum descriptor_half half, const struct answer *answer,
-                         int64_t now_ms)
+/* spent: of those only that count what is left. */
+static int64_t first_wait_ms(struct descriptor *descriptor, enum descriptor_half half, const struct answer *answer,
+                             int64_t now_ms, bool spent)
 {
     int64_t wait_ms = 0;
     now_ms = limits_answer_time_ms(answer, now_ms);
     for (size_t i = 0; i < descriptor->wait_count && wait_ms == 0; i++) {
         const struct descriptor_wait *wait = &descriptor->waits[i];
         if (!descriptor_status_fits(&wait->statuses, answer->status)) continue;
+        if (spent && !wait->remaining) continue;
+        if (wait->remaining && !limits_none_left(answer_header(answer, wait->remaining))) continue;
         wait_ms = wait->form == LIMITS_BODY ? wait_in_body(descriptor, half, wait, answer)
                                             : limits_wait_ms(wait->form, answer_header(answer, wait->header), now_ms);
     }
     return wait_ms;
+}
+
+int64_t limits_answer_ms(struct descriptor *descriptor, enum descriptor_half half, const struct answer *answer,
+                         int64_t now_ms)
+{
+    return first_wait_ms(descriptor, half, answer, now_ms, false);
+}
+
+int64_t limits_answer_spent_ms(struct descriptor *descriptor, enum descriptor_half half, const struct answer *answer,
+                               int64_t now_ms)
+{
+    return first_wait_ms(descriptor, half, answer, now_ms, true);
 }

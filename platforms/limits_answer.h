@@ -18,6 +18,11 @@
 int64_t limits_answer_ms(struct descriptor *descriptor, enum descriptor_half half, const struct answer *answer,
                          int64_t now_ms);
 
+/* The same of those limits only that count what is left (`remaining`), where nothing is: so long the whole channel may
+ * send nothing, whatever became of this request. */
+int64_t limits_answer_spent_ms(struct descriptor *descriptor, enum descriptor_half half, const struct answer *answer,
+                               int64_t now_ms);
+
 /* Unix time at which the answer was made: its Date header, or now_ms. */
 int64_t limits_answer_time_ms(const struct answer *answer, int64_t now_ms);
 

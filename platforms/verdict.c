@@ -228,9 +228,7 @@ static bool decide_by_rule(struct view *v, const struct descriptor_rule *rule)
     switch (rule->outcome) {
     case OUTCOME_COMMITTED: return decide_committed(v, rule);
     case OUTCOME_NO_ID: return decide(v, EV_NO_ID, reason_of(rule, RS_NO_ID));
-    case OUTCOME_REFUSED:
-        v->out->before_effect = rule->before_effect;
-        return decide(v, EV_REFUSED, reason_of(rule, RS_NONE));
+    case OUTCOME_REFUSED: return decide(v, EV_REFUSED, reason_of(rule, RS_NONE));
     case OUTCOME_NOT_COMMITTED:
         v->out->wait_ms = stated_wait_ms(v);
         return decide(v, EV_NOT_COMMITTED, reason_of(rule, RS_NONE));
@@ -393,6 +391,8 @@ void verdict(struct channel *channel, const struct transfer_facts *facts, const 
     else if (!decide_by_rules(&v) && !decide_by_surface(&v))
         decide_by_status(&v);
     if (out->kind == EV_COMMITTED) out->detail[0] = '\0';
+    if (facts->reached && facts->complete)
+        out->spent_ms = limits_answer_spent_ms(v.descriptor, DESCRIPTOR_WRITE, answer, context->now_ms);
     json_decref(v.input);
 }
 

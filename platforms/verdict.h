@@ -46,8 +46,9 @@ struct outcome {
     char detail[VERDICT_DETAIL_BYTES]; /* the answer's beginning or the transfer's error: printable, secrets masked */
     int status;                        /* 0: none */
     int64_t wait_ms;                   /* EV_WAIT, EV_NOT_COMMITTED: as stated by the platform; 0: own backoff */
-    bool session_expired;              /* EV_CREDENTIAL and only the session was refused: log in anew, send once more */
-    bool before_effect; /* EV_REFUSED, for people: raised before anything was done, even under an earlier key */
+    int64_t
+        spent_ms; /* nothing remains in the platform's window: the channel may send nothing for so long; 0: not so */
+    bool session_expired; /* EV_CREDENTIAL and only the session was refused: log in anew, send once more */
 };
 
 /* Fills *out completely. */

@@ -25,7 +25,6 @@ static void unfit(struct slot *slot, enum delivery_event kind, const char *why)
 {
     memset(&slot->outcome, 0, sizeof slot->outcome);
     slot->outcome.kind = kind;
-    slot->outcome.before_effect = true;
     snprintf(slot->outcome.detail, sizeof slot->outcome.detail, "%s", why);
     slot->has_outcome = true;
 }

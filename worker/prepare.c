@@ -27,7 +27,6 @@ static void failed(struct worker *w, struct slot *slot, enum delivery_event kind
 {
     memset(&slot->outcome, 0, sizeof slot->outcome);
     slot->outcome.kind = kind;
-    slot->outcome.before_effect = kind == EV_REFUSED;
     snprintf(slot->outcome.detail, sizeof slot->outcome.detail, "%s", why);
     send_advance(w, slot, ATTEMPT_STEP_FAILED);
 }

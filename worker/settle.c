@@ -70,7 +70,13 @@ void settle_health(struct worker *w, struct lane *lane, int64_t failures)
               LOG_I("wait_ms", wait_ms));
 }
 
-static void channel_effects(struct slot *slot)
+static void block(struct lane *lane, const char *why, int64_t until_ms)
+{
+    tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, why);
+    if (lane->block.until_ms < until_ms) lane->block.until_ms = until_ms;
+}
+
+static void channel_effects(struct worker *w, struct slot *slot)
 {
     struct lane *lane = slot->lane;
     const struct delivery_decision *d = &slot->decision;
@@ -78,10 +84,8 @@ static void channel_effects(struct slot *slot)
         settle_pause(lane, WORKER_PAUSED_BY_CREDENTIAL);
         lane->pause_status = slot->outcome.status;
     }
-    if (d->block_until_ms > 0) {
-        tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, slot->outcome.status > 0 ? "rate limit" : "login");
-        if (lane->block.until_ms < d->block_until_ms) lane->block.until_ms = d->block_until_ms;
-    }
+    if (d->block_until_ms > 0) block(lane, slot->outcome.status > 0 ? "rate limit" : "login", d->block_until_ms);
+    if (slot->outcome.spent_ms > 0) block(lane, "rate limit", ledger_now(w) + slot->outcome.spent_ms);
 }
 
 /* ---- deciding ---- */
@@ -138,7 +142,7 @@ static void decide(struct worker *w, struct slot *slot)
         done(w, slot, slot->row.core.state);
         return;
     }
-    channel_effects(slot);
+    channel_effects(w, slot);
     slot_phase_set(slot, SLOT_SETTLE);
 }
 

@@ -160,10 +160,11 @@ def test_a_long_wait_parks_one_channel(fleet):
 
 
 def test_full_speed_into_the_limit(fleet):
-    """The gate is the account's, whoever sends: after the first refusals nobody tries before the time has come."""
+    """The gate is the account's, whoever sends: where nothing is left nobody tries before the time has come. What was
+    under way when the last one was let through is refused."""
     channel = add_account(fleet, "mastodon", "a", max_attempts=2)
     fleet.sim.post("settings", instance="mastodon", limit_posts=20, limit_window_ms=2000)
-    items = [f"it-{number}" for number in range(60)]
+    items = [f"it-{number}" for number in range(55)]
     for item in items:
         fleet.add(channel, fleet.item(item))
     workers = [fleet.start_worker(name=f"worker-{number}") for number in range(2)]
@@ -172,9 +173,30 @@ def test_full_speed_into_the_limit(fleet):
     report = fleet.check_judge(**{f"{channel}/{item}": 1 for item in items})
     refused = sum(len(seen["requests"]) - 1 for seen in report["deliveries"].values())
     slots_of_a_channel = 64 // 4
-    assert 1 <= refused <= 2 * 2 * slots_of_a_channel, refused  # two windows end full
+    assert refused <= 2 * 2 * slots_of_a_channel, refused  # two windows end full
     assert "ramp" not in channel_hash(fleet, channel) or int(channel_hash(fleet, channel)["ramp"]) > 1
     assert [worker.stop() for worker in workers] == [0, 0]
+
+
+def test_the_last_one_of_a_window_blocks_the_fleet(fleet):
+    """Its answer says that nothing is left: the next is not sent to be refused, by nobody."""
+    fleet.config_extra["worker"] = {"slots": 1}
+    channel = add_account(fleet, "mastodon", "a")
+    fleet.sim.post("settings", instance="mastodon", limit_posts=3, limit_window_ms=3000)
+    items = [f"it-{number}" for number in range(7)]
+    for item in items:
+        fleet.add(channel, fleet.item(item))
+    worker = fleet.start_worker(name="first")
+    wait_for(lambda: channel_hash(fleet, channel).get("blocked_until"), 10, "a block")
+    blocked = channel_hash(fleet, channel)
+    assert blocked["blocked_why"] == "rate limit" and fleet.sim.report()["instances"]["mastodon"]["writes"] == 3
+    assert worker.stop() == 0
+    fleet.start_worker(name="second")
+    for item in items:
+        fleet.wait_state(f"{channel}/{item}", "published")
+        assert [write["answered"] for write in writes_of(fleet, f"{channel}/{item}")] == [200], "nobody was refused"
+    fourth = sorted(writes_of(fleet, f"{channel}/{item}")[0]["at_ms"] for item in items)[3]
+    assert fourth >= int(blocked["blocked_until"]) - CLOCK_MS
 
 
 # ---- credentials

@@ -138,7 +138,6 @@ static const struct {
     {"mastodon", "accept[0]", NULL, "$.accept: needs a rule with the outcome committed"},
     {"mastodon", "accept[0].id", NULL, "$.accept[0]: committed needs id, or write.gives_id must be false"},
     {"indexnow", "accept[0].id", "'1'", "$.accept[0]: has an id although write.gives_id is false"},
-    {"mastodon", "accept[0].before_effect", "true", "$.accept[0]: before_effect belongs to outcome refused"},
     {"mastodon", "accept[1].stored", "'{}'", "$.accept[1]: stored belongs to outcome committed"},
     {"mastodon", "accept[1].duplicate", "'1'", "$.accept[1]: duplicate belongs to outcome committed"},
     {"mastodon", "accept[0].reason", "'whim'", "$.accept[0]: its reason is not in the table"},

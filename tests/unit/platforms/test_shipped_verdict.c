@@ -30,14 +30,14 @@ static void check_outcome(const struct outcome *out, const json_t *test, const c
     assert_string_equal(out->duplicate, duplicate ? duplicate : "");
 }
 
-/* What a case says of the verdict itself, beyond its rule: {event, reason, ext_id, wait_ms, before_effect}, all
+/* What a case says of the verdict itself, beyond its rule: {event, reason, ext_id, wait_ms, spent_ms}, all
  * optional. */
 static void check_verdict(const struct outcome *out, const json_t *expect, const char *name)
 {
     const char *event = json_string_value(json_object_get(expect, "event"));
     const char *reason = json_string_value(json_object_get(expect, "reason"));
     const char *id = json_string_value(json_object_get(expect, "ext_id"));
-    const json_t *wait = json_object_get(expect, "wait_ms"), *before = json_object_get(expect, "before_effect");
+    const json_t *wait = json_object_get(expect, "wait_ms"), *spent = json_object_get(expect, "spent_ms");
     if (event && strcmp(delivery_event_name(out->kind), event) != 0)
         fail_msg("%s: the event is %s, is to be %s", name, delivery_event_name(out->kind), event);
     if (reason && strcmp(delivery_reason_name(out->reason), reason) != 0)
@@ -45,8 +45,9 @@ static void check_verdict(const struct outcome *out, const json_t *expect, const
     if (wait && json_integer_value(wait) != out->wait_ms)
         fail_msg("%s: the wait is %lld ms, is to be %lld ms", name, (long long)out->wait_ms,
                  (long long)json_integer_value(wait));
+    if (json_integer_value(spent) != out->spent_ms)
+        fail_msg("%s: the channel waits %lld ms", name, (long long)out->spent_ms);
     if (id && strcmp(id, out->ext_id) != 0) fail_msg("%s: the id is %s, is to be %s", name, out->ext_id, id);
-    if (before && json_is_true(before) != out->before_effect) fail_msg("%s: before_effect is another", name);
 }
 
 static void test_fixtures(void **state)

@@ -141,8 +141,6 @@ static void the_rules(void **state)
         {422, "{\"error\":null}", EV_UNKNOWN, RS_BAD_ANSWER, NULL},
     };
     check_lines(with_id, lines, sizeof lines / sizeof lines[0]);
-    assert_true(judge_answer(with_id, "HTTP/1.1 400 X", "{\"error\":\"TooLong\"}").before_effect);
-    assert_false(judge_answer(with_id, "HTTP/1.1 404 X", "{}").before_effect);
     struct given replay = {.descriptor = with_id,
                            .head = "HTTP/1.1 400 X",
                            .body = "{\"error\":\"Replayed\"}",
@@ -327,34 +325,6 @@ static void an_answer_that_states_its_commit(void **state)
     }
 }
 
-static void waits(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *head, *body;
-        int64_t wait_ms;
-    } cases[] = {
-        {"HTTP/1.1 429 X\nRetry-After: 30", "{}", 30000},
-        {"HTTP/1.1 429 X\nRetry-After: soon", "{\"retry_after\":2.5}", 2500},
-        {"HTTP/1.1 429 X", "{\"retry_after\":\"2.5\"}", 2500},
-        {"HTTP/1.1 429 X", "{\"retry_after\":-1}", 0},
-        {"HTTP/1.1 429 X", "[]", 0},
-        {"HTTP/1.1 429 X", "", 0},
-        {"HTTP/1.1 429 X\nRetry-After: Mon, 03 Feb 2031 12:00:30 GMT", "{}", 30000},
-        /* our clock is wrong, theirs goes with their date */
-        {"HTTP/1.1 429 X\nDate: Mon, 03 Feb 2031 11:58:30 GMT\nRetry-After: Mon, 03 Feb 2031 11:59:00 GMT", "{}",
-         30000},
-        {"HTTP/1.1 429 X\nDate: rubbish\nRetry-After: Mon, 03 Feb 2031 12:00:30 GMT", "{}", 30000},
-        {"HTTP/1.1 460 X\nRetry-After: 5", "{}", 5000},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct outcome out = judge_answer(with_id, cases[i].head, cases[i].body);
-        assert_int_equal(out.kind, EV_WAIT);
-        assert_int_equal(out.wait_ms, cases[i].wait_ms);
-    }
-    assert_int_equal(judge_answer(with_id, "HTTP/1.1 400 X", "{\"error\":\"Busy\",\"retry_after\":3}").wait_ms, 3000);
-}
-
 static void sessions(void **state)
 {
     (void)state;
@@ -458,7 +428,6 @@ int main(void)
         cmocka_unit_test(the_transfer_before_the_status),
         cmocka_unit_test(a_body_that_was_cut),
         cmocka_unit_test(an_answer_that_states_its_commit),
-        cmocka_unit_test(waits),
         cmocka_unit_test(sessions),
         cmocka_unit_test(what_people_read),
         cmocka_unit_test(addresses),

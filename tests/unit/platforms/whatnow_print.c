@@ -77,9 +77,10 @@ static void print_report(FILE *f, struct channel *channel, const struct outcome 
         in.until_ms =
             NOW_MS + backoff_ms(row.attempt, channel->policy.backoff_base_ms, channel->policy.backoff_cap_ms, 0);
     const struct delivery_decision d = delivery_step(&row, &in, &channel->policy, NOW_MS);
-    fprintf(f, "%s%s%s%s", delivery_event_name(out->kind), out->reason != RS_NONE ? " " : "",
-            delivery_reason_name(out->reason), out->before_effect ? " for certain" : "");
+    fprintf(f, "%s%s%s", delivery_event_name(out->kind), out->reason != RS_NONE ? " " : "",
+            delivery_reason_name(out->reason));
     if (out->session_expired) fprintf(f, " (a new login, and once more)");
+    if (out->spent_ms > 0) fprintf(f, " (the last one: the channel waits %g s)", (double)out->spent_ms / 1000);
     fprintf(f, " -> ");
     print_decision(f, &d, NOW_MS);
 }

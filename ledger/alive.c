@@ -36,7 +36,10 @@ bool alive_tell(const struct ledger *ledger, struct redis_link *link, const char
     args_key(&args, &ledger->names, NAMES_EPOCH, NULL);
     args_text(&args, "partitions");
     args_number(&args, ledger->partitions);
+    args_command(&args, "TIME");
     bool ok = args_read(&args, link, &replies, limit_ms, err);
+    const int64_t seconds = ok ? answer_number_or_0(answer_at(replies[2], 0)) : 0;
+    if (seconds > 0) link_note_time(link, seconds * 1000 + answer_number_or_0(answer_at(replies[2], 1)) / 1000);
     if (ok) args_free_replies(replies, args.command_count);
     args_fini(&args);
     return ok;

@@ -18,7 +18,7 @@ struct alive {
 };
 
 /* Writes `worker:<name>`: "role=.. host=.. pid=.. started=.." and what the role has to add. started_wall_ms is the
- * machine's clock. False: Redis did not take it. */
+ * machine's clock. Notes the server's time in link_clock(). False: Redis did not take it. */
 MUSTCHECK bool alive_tell(const struct ledger *ledger, struct redis_link *link, const char *role,
                           int64_t started_wall_ms, const char *more, int64_t limit_ms, struct errbuf *err);
 

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ledger/leap.h"
 #include "ledger/reads.h"
 #include "ledger/round.h"
 #include "platforms/auth.h"
@@ -158,10 +159,7 @@ struct reconciler {
     int exit_code;          /* of a stop that a person must look at; 0: none */
     int64_t next_agenda_ms; /* boot time */
     bool clock_known;
-    struct server_clock watch; /* for leaps; link_clock() follows every one of them */
-    int64_t leap_until_ms;     /* the server's clock leapt: before this no absence counts */
-    struct channel_request leap;
-    bool leap_due, leap_in_round;
+    struct leap leap; /* link_clock() follows every one of them */
     int64_t resolved_count;
     /* Which deliveries walks take; NULL: all. The others stay as they are. */
     bool (*picks)(void *context, const char *delivery);

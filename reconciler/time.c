@@ -8,29 +8,13 @@
  */
 #include "reconciler/reconciler.h"
 
-#include <string.h>
-
 #include "ledger/setup.h"
-#include "platforms/channel.h"
 #include "runtime/clock.h"
 #include "runtime/log.h"
 
 int64_t reconciler_now_ms(const struct reconciler *r)
 {
     return server_clock_now(link_clock(r->link), clock_boottime_ms());
-}
-
-static void leapt(struct reconciler *r, int64_t server_ms, int64_t leap_ms)
-{
-    log_event(LOG_LEVEL_ERROR, "ledger.leap", LOG_I("leap_ms", leap_ms),
-              LOG_S("why", "the server's clock leapt: no absence counts until what was sent before is over"));
-    r->leap_until_ms = server_ms + r->ledger.longest_window_ms;
-    if (r->lane_count == 0 || r->leap_in_round || r->dry_run) return;
-    memset(&r->leap, 0, sizeof r->leap);
-    r->leap.base.channel = r->lanes[0].channel->name;
-    r->leap.op = CHANNEL_LEAP;
-    r->leap.until_ms = r->leap_until_ms;
-    r->leap_due = true;
 }
 
 static bool is_ours(struct reconciler *r, const struct reads_epoch *epoch, struct errbuf *err)
@@ -47,12 +31,10 @@ bool reconciler_read_time(struct reconciler *r, struct reads_overview *overview,
     if (!reads_overview(&r->ledger, r->link, overview, r->config->redis_round_limit_ms, err)) return false;
     if (!is_ours(r, &overview->epoch, err)) return false;
     const int64_t received = clock_boottime_ms();
-    const int64_t leap_ms = server_clock_leap(&r->watch, overview->now_ms, sent, received);
-    if (leap_ms != 0) leapt(r, overview->now_ms, leap_ms);
-    server_clock_note(&r->watch, overview->now_ms, sent, received);
     server_clock_note(link_clock(r->link), overview->now_ms, sent, received);
+    leap_look(&r->leap, link_clock(r->link), r->ledger.longest_window_ms);
     r->clock_known = true;
-    if (overview->epoch.no_absence_before_ms < r->leap_until_ms)
-        overview->epoch.no_absence_before_ms = r->leap_until_ms;
+    if (overview->epoch.no_absence_before_ms < r->leap.until_ms)
+        overview->epoch.no_absence_before_ms = r->leap.until_ms;
     return true;
 }

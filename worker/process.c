@@ -197,6 +197,7 @@ static void heartbeat(struct process *p, int64_t now)
              w->slots_used, w->tally.writes, w->tally.state[DS_PUBLISHED], w->lane_count, p->service.address);
     p->takes_writes = alive_tell(&w->ledger, w->link, "worker", p->service.started_wall_ms, text,
                                  p->config->redis_round_limit_ms, &err);
+    leap_look(&w->leap, link_clock(w->link), w->ledger.longest_window_ms);
     w->next_heartbeat_ms = now + (p->takes_writes ? WORKER_HEARTBEAT_MS : PROCESS_RETRY_MS);
     if (!p->takes_writes) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
 }

@@ -32,6 +32,7 @@ bool round_due(const struct worker *w, int64_t now)
     int64_t oldest = w->take_count > 0 ? w->takes_since_ms : now;
     int in_flight = transfer_in_flight(w->pool);
     if (!work_connected(w)) return false;
+    if (w->leap.due && w->lane_count > 0) return true;
     for (int i = 0; i < w->slot_count; i++) {
         const struct slot *slot = &w->slots[i];
         waiting += prepare_renews(slot, now);
@@ -167,6 +168,7 @@ void round_turn(struct worker *w)
 {
     struct errbuf err = {{0}};
     if (w->stopping) w->take_count = 0; /* what was not asked for yet stays on the agenda */
+    if (w->lane_count > 0) leap_add(&w->leap, w->round, w->lanes[0].channel->name);
     add_lanes(w);
     add_slots(w, clock_boottime_ms());
     for (size_t i = 0; i < w->take_count; i++)
@@ -174,6 +176,8 @@ void round_turn(struct worker *w)
     bool answered = round_run(w->round, w->link, w->config->redis_round_limit_ms, &err);
     meters_round(&w->gauges->ledger, answered);
     if (!answered) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+    leap_answered(&w->leap);
+    leap_look(&w->leap, link_clock(w->link), w->ledger.longest_window_ms);
     lanes_answered(w);
     slots_answered(w);
     takes_answered(w);

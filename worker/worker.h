@@ -27,6 +27,7 @@
 #include "ledger/agenda.h"
 #include "ledger/attempt_report.h"
 #include "ledger/feed.h"
+#include "ledger/leap.h"
 #include "ledger/round.h"
 #include "platforms/auth.h"
 #include "platforms/channel.h"
@@ -144,6 +145,7 @@ struct worker {
     struct redis_link *link;
     struct feed *feed;
     struct ledger_round *round;
+    struct leap leap;
     struct spool *spool; /* NULL: outcomes are kept in memory only */
     struct transfer_pool *pool;
     struct lane *lanes; /* one for each channel, in their order */

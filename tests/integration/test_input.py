@@ -118,13 +118,30 @@ def test_two_spellings_of_an_id_are_one_delivery(fleet):
     content = {"content_text": "the same"}
     for item_id in ("caf\u00e9", "cafe\u0301", "caf\u00e9"):
         fleet.add(HOOK, {"id": item_id, **content})
-    for item_id in ("\ufb01", "fi", "\u2460", "1"):
+    for item_id in ("\ufb01", "fi", "\u2460", "1", "\ud55c\uae00", "\u1112\u1161\u11ab\u1100\u1173\u11af", "\u2122", "TM"):
         fleet.add(HOOK, {"id": item_id, **content})
     assert fleet.run_worker() == 0
-    for item_id in ("caf\u00e9", "\ufb01", "fi", "\u2460", "1"):
+    for item_id in ("caf\u00e9", "\ufb01", "fi", "\u2460", "1", "\ud55c\uae00", "\u2122", "TM"):
         assert fleet.state(f"webhook/brand/{item_id}") == "published", item_id
         assert fleet.sim.delivery(f"webhook/brand/{item_id}")["commits"] == 1
     assert fleet.state("webhook/brand/cafe\u0301") is None
+
+
+def test_an_address_makes_no_identity_and_is_sent_as_it_was_given(fleet):
+    """Seven spellings of what may be one page, or more: their author knows, and says it with the id."""
+    spellings = ["https://Ex.test:443/p/?utm_source=a&b=1#top", "https://ex.test/p/?b=1", "http://ex.test/p/?b=1", "https://ex.test/p?b=1",
+                 "https://ex.test/p/?b=1&utm_campaign=", "https://ex.test", "https://ex.test/"]
+    for spelling in spellings:
+        fleet.add(HOOK, {"id": spelling, "url": spelling})
+    fleet.add(HOOK, {"id": "one-page", "url": spellings[0]})
+    assert fleet.run_worker() == 0
+    posts = [json.loads(post["body"])["data"] for post in fleet.sim.get("posts", instance="webhook")["posts"]]
+    sent = {post["id"]: post["url"] for post in posts if post["id"] in (*spellings, "one-page")}
+    assert sent == {**{spelling: spelling for spelling in spellings}, "one-page": spellings[0]}
+    entry = fleet.add(HOOK, {"id": "one-page", "url": spellings[1]})
+    assert fleet.run_worker() == 1, "another address is other content, and is told"
+    assert "one-page exists with other content" in fleet.refused()[entry]
+    assert fleet.sim.delivery("webhook/brand/one-page")["commits"] == 1
 
 
 def test_an_id_that_is_a_number_is_its_text(fleet):

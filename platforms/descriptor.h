@@ -161,6 +161,7 @@ struct descriptor_item_limit {
     int64_t max;             /* 0: max_setting */
     const char *max_setting; /* name of the setting that says it */
     int64_t url_counts;      /* 0: as long as it is */
+    bool short_mentions;     /* of @name@host the host does not count */
 };
 
 struct descriptor {

@@ -57,10 +57,9 @@ static const char *const repeats[] = {DESCRIPTOR_REPEATS(X) NULL};
 static const char *const key_formats[] = {KEY_FORMATS(X) NULL};
 static const char *const limit_forms[] = {LIMITS_FORMS(X) NULL};
 #undef X
-static const char *const units[] = {[TEXT_GRAPHEMES] = "graphemes",
-                                    [TEXT_CODE_POINTS] = "code_points",
-                                    [TEXT_BYTES] = "bytes",
-                                    [TEXT_BYTES + 1] = NULL};
+#define X(symbol, name, words) name,
+static const char *const units[] = {TEXT_UNITS(X) NULL};
+#undef X
 
 const char *descriptor_tier_name(enum descriptor_tier tier)
 {
@@ -133,10 +132,12 @@ static const struct shape auth = SHAPE(descriptor, auth_members);
 
 static const struct shape_member item_limit_members[] = {
     PROGRAM("what", descriptor_item_limit, what_part, true, HALF_WRITE, "write a program that gives what is measured"),
-    WORD("unit", descriptor_item_limit, unit, true, units, "write \"graphemes\", \"code_points\" or \"bytes\""),
+    WORD("unit", descriptor_item_limit, unit, true, units,
+         "write \"graphemes\", \"code_points\", \"bytes\" or \"weighted\""),
     INTEGER("max", descriptor_item_limit, max, 1, 100000000, 0),
     TEXT("max_setting", descriptor_item_limit, max_setting, false, NULL),
     INTEGER("url_counts", descriptor_item_limit, url_counts, 1, 10000, 0),
+    BOOLEAN("short_mentions", descriptor_item_limit, short_mentions, false),
 };
 static const struct shape item_limit = SHAPE(descriptor_item_limit, item_limit_members);
 

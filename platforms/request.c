@@ -78,19 +78,19 @@ static int64_t limit_of(const struct channel *channel, const struct descriptor_i
 bool request_measure(struct channel *channel, size_t i, const json_t *input, struct request_measure *out,
                      struct errbuf *err)
 {
-    static const char *const units[] = {
-        [TEXT_GRAPHEMES] = "graphemes", [TEXT_CODE_POINTS] = "code points", [TEXT_BYTES] = "bytes"};
+#define X(symbol, name, words) [symbol] = (words),
+    static const char *const units[] = {TEXT_UNITS(X)};
+#undef X
     struct descriptor *descriptor = channel->descriptor;
     const struct descriptor_item_limit *limit = &descriptor->item_limits[i];
+    const struct text_measure measure = {limit->unit, (size_t)limit->url_counts, limit->short_mentions};
     json_t *what = NULL;
     *out = (struct request_measure){.unit = units[limit->unit], .max = limit_of(channel, limit)};
     name_measured(descriptor, i, out);
     if (!descriptor_run(descriptor, DESCRIPTOR_WRITE, limit->what_part, input, &what, err)) return false;
     out->given = json_is_string(what);
     bool ok = out->given || json_is_null(what);
-    if (out->given)
-        out->count =
-            text_count(json_string_value(what), json_string_length(what), limit->unit, (size_t)limit->url_counts);
+    if (out->given) out->count = text_count(json_string_value(what), json_string_length(what), &measure);
     json_decref(what);
     return ok || errbuf_set(err, "%s: $.%s: must give a string or null", descriptor->file, limit->what_part);
 }

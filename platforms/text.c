@@ -166,13 +166,70 @@ static size_t count_graphemes(const char *text, size_t len)
     return count;
 }
 
+/* ---- characters that weigh one or two ---- */
+
+/* twitter-text, config/v3.json: `ranges`; everything else has the default weight of two. */
+static bool weighs_one(utf8proc_int32_t code)
+{
+    static const struct {
+        utf8proc_int32_t first, last;
+    } light[] = {{0, 0x10ff}, {0x2000, 0x200d}, {0x2010, 0x201f}, {0x2032, 0x2037}};
+    for (size_t i = 0; i < sizeof light / sizeof *light; i++)
+        if (code >= light[i].first && code <= light[i].last) return true;
+    return false;
+}
+
+/* Flags, keycaps, and what is a picture by itself. Signs such as (c), which may be shown as one, are characters. */
+static bool begins_emoji(utf8proc_int32_t code)
+{
+    const int class = (int)utf8proc_get_property(code)->boundclass;
+    return class == UTF8PROC_BOUNDCLASS_REGIONAL_INDICATOR ||
+           (class == UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC && code > 0xff);
+}
+
+/* Of one text that is in NFC. */
+static size_t count_weights(const char *text, size_t len)
+{
+    const utf8proc_int32_t keycap = 0x20e3;
+    size_t count = 0, cluster = 0; /* what the cluster has weighed so far */
+    bool emoji = false;
+    utf8proc_int32_t previous = 0, state = 0;
+    for (size_t at = 0, bytes = 0; at < len; at += bytes) {
+        const utf8proc_int32_t code = character(text, len, at, &bytes);
+        if (at == 0 || utf8proc_grapheme_break_stateful(previous, code, &state)) {
+            count += emoji ? 2 : cluster;
+            cluster = 0;
+            emoji = begins_emoji(code);
+        }
+        emoji = emoji || code == keycap;
+        cluster += weighs_one(code) ? 1 : 2;
+        previous = code;
+    }
+    return count + (emoji ? 2 : cluster);
+}
+
+/* A text that is not UTF-8 has no NFC: it is weighed as it is. */
+static size_t count_weighted(const char *text, size_t len)
+{
+    utf8proc_uint8_t *composed = NULL;
+    const utf8proc_ssize_t n = utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)len, &composed,
+                                            UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    const size_t count = n >= 0 ? count_weights((const char *)composed, (size_t)n) : count_weights(text, len);
+    free(composed);
+    return count;
+}
+
+/* ---- counting ---- */
+
 static size_t count_units(const char *text, size_t len, enum text_unit unit)
 {
     size_t count = 0;
     switch (unit) {
     case TEXT_BYTES: return len;
     case TEXT_GRAPHEMES: return count_graphemes(text, len);
+    case TEXT_WEIGHTED: return count_weighted(text, len);
     case TEXT_CODE_POINTS:
+    case TEXT_UNIT_COUNT:
         for (size_t at = 0, bytes = 0; at < len; at += bytes, count++)
             (void)character(text, len, at, &bytes);
         break;
@@ -180,16 +237,61 @@ static size_t count_units(const char *text, size_t len, enum text_unit unit)
     return count;
 }
 
-size_t text_count(const char *text, size_t len, enum text_unit unit, size_t url_counts)
+/* The end of a run of words with single dots and hyphens between them, such as a name or a host; `at` if there is none.
+ */
+static size_t dotted_end(const char *text, size_t len, size_t at)
 {
-    size_t count = 0;
-    size_t from = 0;
-    struct text_span link;
-    while (url_counts > 0 && text_next_link(text, len, from, &link)) {
-        count += count_units(text + from, link.start - from, unit) + url_counts;
-        from = link.end;
+    size_t end = at, bytes = 0;
+    for (size_t next = at; next < len; next += bytes) {
+        const utf8proc_int32_t code = character(text, len, next, &bytes);
+        if (is_word(code))
+            end = next + bytes;
+        else if ((code != '.' && code != '-') || next == at)
+            break;
     }
-    return count + count_units(text + from, len - from, unit);
+    return end;
+}
+
+/* The "@host" of the next "@name@host" that begins at or after `from`. */
+static bool next_host(const char *text, size_t len, size_t from, struct text_span *host)
+{
+    for (size_t at = from; at < len; at++) {
+        size_t bytes = 0;
+        if (text[at] != '@') continue;
+        const utf8proc_int32_t before = at > 0 ? character_before(text, at, &bytes) : ' ';
+        if (is_word(before) || before == '/' || before == '=') continue;
+        const size_t name_end = dotted_end(text, len, at + 1);
+        if (name_end == at + 1 || name_end >= len || text[name_end] != '@') continue;
+        const size_t host_end = dotted_end(text, len, name_end + 1);
+        if (host_end == name_end + 1) continue;
+        *host = (struct text_span){name_end, host_end};
+        return true;
+    }
+    return false;
+}
+
+/* The next part of the text that counts otherwise than by its length; *counts is what it counts. */
+static bool next_special(const char *text, size_t len, size_t from, const struct text_measure *measure,
+                         struct text_span *span, size_t *counts)
+{
+    struct text_span host;
+    const bool linked = measure->url_counts > 0 && text_next_link(text, len, from, span);
+    *counts = measure->url_counts;
+    if (!measure->short_mentions || !next_host(text, linked ? span->start : len, from, &host)) return linked;
+    *span = host;
+    *counts = 0;
+    return true;
+}
+
+size_t text_count(const char *text, size_t len, const struct text_measure *measure)
+{
+    size_t count = 0, from = 0, counts = 0;
+    struct text_span span;
+    while (next_special(text, len, from, measure, &span, &counts)) {
+        count += count_units(text + from, span.start - from, measure->unit) + counts;
+        from = span.end;
+    }
+    return count + count_units(text + from, len - from, measure->unit);
 }
 
 typedef bool next_span(const char *text, size_t len, size_t from, struct text_span *span);
@@ -215,7 +317,7 @@ json_t *text_facts_json(const char *text)
     const size_t len = strlen(text);
     json_t *facts =
         json_pack("{s:I, s:I, s:I, s:o, s:o}", "graphemes", (json_int_t)count_graphemes(text, len), "code_points",
-                  (json_int_t)text_count(text, len, TEXT_CODE_POINTS, 0), "bytes", (json_int_t)len, "links",
+                  (json_int_t)count_units(text, len, TEXT_CODE_POINTS), "bytes", (json_int_t)len, "links",
                   spans_json(text, text_next_link, "url", 0), "tags", spans_json(text, text_next_tag, "tag", 1));
     if (facts == NULL) die("out of memory");
     return facts;

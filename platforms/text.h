@@ -2,9 +2,10 @@
 /*
  * text: what platforms count and mark in a text, and the normal form in which two texts are compared.
  *
- * Lengths are counted as platforms count them: extended grapheme clusters (UAX 29), code points or UTF-8 bytes; a link
- * may count as a fixed number. Positions are byte offsets into the exact text that is sent. Nothing here changes a text
- * that is to be published, and nothing cuts one: what is too long is refused before it is sent.
+ * Lengths are counted as platforms count them: extended grapheme clusters (UAX 29), code points, UTF-8 bytes, or
+ * characters that weigh one or two; a link may count as a fixed number, and of a mention the name alone. Positions are
+ * byte offsets into the exact text that is sent. Nothing here changes a text that is to be published, and nothing cuts
+ * one: what is too long is refused before it is sent.
  *
  * The texts are UTF-8. A byte that is not counts as one character of its own.
  */
@@ -19,7 +20,30 @@
 
 #define TEXT_SPANS_MAX 1000 /* links or tags of one text; what comes after is not looked at */
 
-enum text_unit { TEXT_GRAPHEMES, TEXT_CODE_POINTS, TEXT_BYTES };
+/*
+ * X(symbol, name in a descriptor, name for people)
+ *   weighted   of the text in NFC: an emoji two, whatever it is made of; of the other code points those up to U+10FF
+ * and some of general punctuation one, all others two (the ranges of version 3 of twitter-text's configuration)
+ */
+#define TEXT_UNITS(X)                                                                                                  \
+    X(TEXT_GRAPHEMES, "graphemes", "graphemes")                                                                        \
+    X(TEXT_CODE_POINTS, "code_points", "code points")                                                                  \
+    X(TEXT_BYTES, "bytes", "bytes")                                                                                    \
+    X(TEXT_WEIGHTED, "weighted", "weighted characters")
+
+enum text_unit {
+#define X(symbol, name, words) symbol,
+    TEXT_UNITS(X)
+#undef X
+        TEXT_UNIT_COUNT
+};
+
+/* How a platform measures a text. */
+struct text_measure {
+    enum text_unit unit;
+    size_t url_counts;   /* > 0: every link counts as that many units, whatever its length */
+    bool short_mentions; /* of "@name@host" the "@host" does not count */
+};
 
 /* Bytes start .. end-1 of a text. */
 struct text_span {
@@ -39,8 +63,8 @@ bool text_next_link(const char *text, size_t len, size_t from, struct text_span 
  */
 bool text_next_tag(const char *text, size_t len, size_t from, struct text_span *tag);
 
-/* Length in units; url_counts > 0: every link counts as that many units, whatever its length. */
-size_t text_count(const char *text, size_t len, enum text_unit unit, size_t url_counts);
+/* Length in units. */
+size_t text_count(const char *text, size_t len, const struct text_measure *measure);
 
 /*
  * What programs see as .text_facts: {"graphemes", "code_points", "bytes", "links": [{"url", "start", "end"}],

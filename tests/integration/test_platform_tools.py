@@ -285,6 +285,9 @@ def test_try_counts_and_refuses(fleet):
                          ('{"id": "a", "titel": "x"}', "titel"), ("{", "-:1")):
         document, _ = landfall(fleet, "try", "mastodon/brand", "-", stdin=stdin, code=1)
         assert words in document["error"] or words == "-:1", document
+    remote = {**short, "content_text": "x" * 493 + " @alice@a.very.long.host.example"}
+    document, _ = landfall(fleet, "try", "mastodon/brand", "-", stdin=json.dumps(remote))
+    assert document["limits"][0]["count"] == 500, "of a mention the name counts"
     document, _ = landfall(fleet, "try", "mastodon/nobody", "-", stdin="{}", code=1)
     assert "mastodon/nobody is not configured here" in document["error"]
 

@@ -29,7 +29,7 @@ import threading
 import urllib.parse
 
 from .base import Platform, Post, now_ms, page_as_sent
-from .texts import LINK, grapheme_count, iso_ms, iso_us, strings_in
+from .texts import LINK, MENTION, grapheme_count, iso_ms, iso_us, strings_in
 from .wire import Answer
 
 CHARACTERS_MAX = 500
@@ -224,7 +224,7 @@ class Mastodon(Platform):
     def _problem(data):
         if not data["text"].strip():
             return "Text can't be blank"
-        counted = LINK.sub("x" * LINK_CHARACTERS, data["text"])
+        counted = MENTION.sub(r"@\1", LINK.sub("x" * LINK_CHARACTERS, data["text"]))
         if grapheme_count(counted) + grapheme_count(data["spoiler_text"]) > CHARACTERS_MAX:
             return f"Text character limit of {CHARACTERS_MAX} exceeded"
         if data["visibility"] not in VISIBILITIES:

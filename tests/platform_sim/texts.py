@@ -7,6 +7,7 @@ import urllib.parse
 from email.utils import formatdate
 
 LINK = re.compile(r"https?://[^\s\"'<>()\[\]{}|\\^`]+")
+MENTION = re.compile(r"(?<![=/\w])@(\w+(?:[.-]\w+)*)@\w+(?:[.-]+\w+)*")  # of @name@host
 ZERO_WIDTH_JOINER = "\u200d"
 
 

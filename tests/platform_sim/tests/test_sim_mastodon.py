@@ -109,6 +109,8 @@ def test_limits_of_text_count_links_as_23(mastodon):
     assert (long.status, long.json["error"]) == (422, "Validation failed: Text character limit of 500 exceeded")
     assert mastodon.post(STATUSES, {"status": "\U0001F468\u200D\U0001F469\u200D\U0001F467" * 500}).status == 200
     assert mastodon.post(STATUSES, {"status": "  "}).status == 422
+    assert mastodon.post(STATUSES, {"status": "x" * 493 + " @alice@a.very.long.host.example"}).status == 200
+    assert mastodon.post(STATUSES, {"status": "x" * 494 + " @alice@a.very.long.host.example"}).status == 422
 
 
 def test_content_is_html_with_the_link_cut_for_display(mastodon):

@@ -29,14 +29,20 @@ static const struct {
     {"\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab", 1, 3, 9}, /* a Korean syllable in three parts */
 };
 
+static size_t count(const char *text, size_t len, enum text_unit unit, size_t url_counts)
+{
+    const struct text_measure measure = {.unit = unit, .url_counts = url_counts};
+    return text_count(text, len, &measure);
+}
+
 static void test_lengths(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(lengths); i++) {
         const size_t len = strlen(lengths[i].text);
-        assert_int_equal(text_count(lengths[i].text, len, TEXT_GRAPHEMES, 0), lengths[i].graphemes);
-        assert_int_equal(text_count(lengths[i].text, len, TEXT_CODE_POINTS, 0), lengths[i].code_points);
-        assert_int_equal(text_count(lengths[i].text, len, TEXT_BYTES, 0), lengths[i].bytes);
+        assert_int_equal(count(lengths[i].text, len, TEXT_GRAPHEMES, 0), lengths[i].graphemes);
+        assert_int_equal(count(lengths[i].text, len, TEXT_CODE_POINTS, 0), lengths[i].code_points);
+        assert_int_equal(count(lengths[i].text, len, TEXT_BYTES, 0), lengths[i].bytes);
     }
 }
 
@@ -47,8 +53,8 @@ static void test_three_hundred_families(void **state)
     char *text = xmalloc(301 * one + 1);
     for (size_t i = 0; i < 301; i++)
         memcpy(text + i * one, FAMILY, one + 1);
-    assert_int_equal(text_count(text, 300 * one, TEXT_GRAPHEMES, 23), 300);
-    assert_int_equal(text_count(text, 301 * one, TEXT_GRAPHEMES, 23), 301);
+    assert_int_equal(count(text, 300 * one, TEXT_GRAPHEMES, 23), 300);
+    assert_int_equal(count(text, 301 * one, TEXT_GRAPHEMES, 23), 301);
     free(text);
 }
 
@@ -58,8 +64,82 @@ static void test_links_count_as_stated(void **state)
     static const char text[] =
         "See https://ex.test/a/very/long/address/that/goes/on/and/on/and/on/until/it/has/ninety?x=12345 "
         "and http://b.test.";
-    assert_int_equal(text_count(text, strlen(text), TEXT_CODE_POINTS, 23), 4 + 23 + 5 + 23 + 1);
-    assert_int_equal(text_count(text, strlen(text), TEXT_CODE_POINTS, 0), strlen(text));
+    assert_int_equal(count(text, strlen(text), TEXT_CODE_POINTS, 23), 4 + 23 + 5 + 23 + 1);
+    assert_int_equal(count(text, strlen(text), TEXT_CODE_POINTS, 0), strlen(text));
+}
+
+/* As the platform's own library counts: the cases follow its published ranges. */
+static void test_weights(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t weight;
+    } cases[] = {
+        {"", 0},
+        {"abc", 3},
+        {E_NFC, 1},
+        {E_NFD, 1},                                              /* counted in NFC */
+        {"\xd0\x96\xd7\x90\xd8\xb9\xe0\xa4\x95\xe0\xb8\x81", 5}, /* Cyrillic, Hebrew, Arabic, Devanagari, Thai */
+        {"\xe1\x83\xbf", 1},                                     /* U+10FF, the last of the first range */
+        {"\xe1\x84\x80", 2},                                     /* U+1100 */
+        {"\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab", 2},             /* one syllable in three parts: NFC is one */
+        {"\xe6\xbc\xa2\xe5\xad\x97", 4},                         /* Chinese */
+        {"\xe3\x81\x8b\xe3\x82\xab", 4},                         /* Japanese */
+        {"\xed\x95\x9c", 2},                                     /* Korean */
+        {"\xe2\x80\x93\xe2\x80\x9c\xe2\x80\x9d", 3},             /* dash and quotes: U+2010 to U+201F */
+        {"\xe2\x80\xa6", 2},                                     /* U+2026, the three dots: between the ranges */
+        {"\xe2\x80\xb2", 1},                                     /* U+2032 */
+        {"\xe2\x82\xac", 2},                                     /* the euro sign */
+        {"\xc2\xa9", 1},                                         /* a sign that may be shown as a picture */
+        {"\xf0\x9f\x98\x80", 2},                                 /* a face */
+        {FAMILY, 2},
+        {FLAG, 2},
+        {FLAG FLAG, 4},
+        {"1\xef\xb8\x8f\xe2\x83\xa3", 2},        /* a keycap */
+        {"\xe2\x9d\xa4\xef\xb8\x8f", 2},         /* a heart with its selector */
+        {"\xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd", 2}, /* a thumb with a skin tone */
+        {"See https://ex.test/a/very/long/address/indeed/it/is \xe6\xbc\xa2", 4 + 23 + 1 + 2},
+        {"a\xff\xfe", 5}, /* no UTF-8: each byte is one character of its own, and an odd one */
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const size_t got = count(cases[i].text, strlen(cases[i].text), TEXT_WEIGHTED, 23);
+        if (got != cases[i].weight) fail_msg("%s: %zu, not %zu", cases[i].text, got, cases[i].weight);
+    }
+}
+
+static void test_of_a_mention_the_name_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t length;
+    } cases[] = {
+        {"@alice", 6},
+        {"@alice@m.example", 6},
+        {"@alice@m.example, @bob@x.example!", 6 + 2 + 4 + 1},
+        {"hi @alice@social.m-1.example.", 3 + 6 + 1},
+        {"(@alice@m.example)", 8},
+        {"@a.b@m.example", 4},
+        /* no mentions of somebody elsewhere */
+        {"mail alice@m.example", 20},
+        {"@ alice@m.example", 17},
+        {"@alice @m.example", 17},
+        {"@alice@", 7},
+        {"@alice@.example", 15},
+        {"/@alice@m.example", 17},
+        {"=@alice@m.example", 17},
+        /* inside of an address nothing is a mention; behind it one is */
+        {"https://m.example/@alice@x.example", 23},
+        {"https://m.example/ @alice@x.example", 23 + 1 + 6},
+        {"@alice@x.example https://m.example/", 6 + 1 + 23},
+    };
+    const struct text_measure measure = {.unit = TEXT_GRAPHEMES, .url_counts = 23, .short_mentions = true};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const size_t got = text_count(cases[i].text, strlen(cases[i].text), &measure);
+        if (got != cases[i].length) fail_msg("%s: %zu, not %zu", cases[i].text, got, cases[i].length);
+        assert_int_equal(count(cases[i].text, strlen(cases[i].text), TEXT_GRAPHEMES, 0), strlen(cases[i].text));
+    }
 }
 
 /* What is found, joined by "|". */
@@ -214,6 +294,8 @@ int main(void)
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_three_hundred_families),
         cmocka_unit_test(test_links_count_as_stated),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_of_a_mention_the_name_counts),
         cmocka_unit_test(test_spans),
         cmocka_unit_test(test_facts),
         cmocka_unit_test(test_normal_forms),

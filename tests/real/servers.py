@@ -158,9 +158,11 @@ class Pds(Server):
     platform, package = "bluesky", "pds"
     write = ("POST", "/xrpc/com.atproto.repo.putRecord")
     handle = "brand.test"
+    limits = False  # thirty logins in five minutes are fewer than all tests make
 
     def start(self):
-        env = {"LANDFALL_PDS_JWT": secrets.token_hex(16), "LANDFALL_PDS_KEY": secrets.token_hex(32), "LOG_ENABLED": "false"}
+        env = {"LANDFALL_PDS_JWT": secrets.token_hex(16), "LANDFALL_PDS_KEY": secrets.token_hex(32), "LOG_ENABLED": "false",
+               "LANDFALL_PDS_LIMITS": str(self.limits).lower()}
         directory_port = free_port()
         self.keep(["node", os.path.join(HERE, "pds", "run.cjs"), self.folder, str(self.port), str(directory_port)], "pds",
                   env=env, cwd=self.place)
@@ -200,6 +202,21 @@ class Pds(Server):
                 for one in found if word in one["value"]["text"]]
 
 
+    def record(self, uri):
+        """What the repository holds under the address."""
+        answer = ask("GET", f"{self.origin}/xrpc/com.atproto.repo.getRecord?repo={self.did}&collection=app.bsky.feed.post"
+                            f"&rkey={uri.split('/')[-1]}")
+        return answer.json["value"]
+
+    def blob(self, cid):
+        with urllib.request.urlopen(f"{self.origin}/xrpc/com.atproto.sync.getBlob?did={self.did}&cid={cid}", timeout=REQUEST_TIMEOUT_S) as answer:
+            return answer.read()
+
+
+class LimitedPds(Pds):
+    limits = True
+
+
 class Snac(Server):
     platform = package = "snac"
     write = ("POST", "/api/v1/statuses")
@@ -214,7 +231,7 @@ class Snac(Server):
         with open(path, encoding="utf-8") as file:
             config = json.load(file)
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({**config, "protocol": "http"}, file)
+            json.dump({**config, "protocol": "http", "num_threads": 32}, file)  # it follows links that lead nowhere
         self.run([program, "adduser", data, self.user], "adduser")
         password = self.run([program, "resetpwd", data, self.user], "resetpwd").split()[-1]
         self.keep([program, "httpd", data], "snac")
@@ -263,3 +280,9 @@ class Snac(Server):
                 at = datetime.datetime.fromisoformat(note["published"]) - datetime.timedelta(seconds=seconds)
                 with open(path, "w", encoding="utf-8") as file:
                     json.dump({**note, "published": at.strftime("%Y-%m-%dT%H:%M:%SZ")}, file)
+
+
+class SnacNext(Snac):
+    """The newest that Debian has, from the backports of a later release."""
+
+    package = "snac-next"

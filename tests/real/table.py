@@ -25,8 +25,8 @@ WAIT_S = 90
 class RealFleet(Fleet):
     """A fleet with one channel, `<platform>/brand`, on a real server behind a proxy that loses what it is told to lose."""
 
-    def __init__(self, server, credentials=None, **members):
-        super().__init__(platforms=())
+    def __init__(self, server, credentials=None, config=None, **members):
+        super().__init__(platforms=(), config=config)
         self.server, self.web = server, HttpProxy(server.origin)
         self.channel, self.members = server.platform + "/brand", members
         self.credentials = credentials or server.credentials
@@ -43,7 +43,7 @@ class RealFleet(Fleet):
 
     def use(self, credentials):
         """These from now on, for programs that start now: one secret, or one of each name."""
-        members = {"pace": {"spacing_ms": 0, "burst": 1}, **self.members, "times": dict(TIMES), "write_limit_ms": WRITE_LIMIT_MS}
+        members = {"pace": {"spacing_ms": 0, "burst": 1}, "times": dict(TIMES), "write_limit_ms": WRITE_LIMIT_MS, **self.members}
         self.add_channel(self.channel, credentials, self.server.settings(self.web.url), **members)
 
     def _channel(self, channel, token, settings, members):
@@ -126,6 +126,15 @@ class Table:
         assert [one.status is None for one in fleet.writes()] == [True, False]
         assert row["attempt"] == "2" and row["source"] in ("response", "replay")
         self.there_once(fleet, "third-rail", row)
+
+    def test_a_worker_that_is_killed_leaves_one_post(self, server):
+        """It has handed the whole request to the kernel and dies; the server goes on."""
+        with RealFleet(server, times={**TIMES, "lease_ms": 7000}, write_limit_ms=1900) as fleet:
+            fleet.add(fleet.channel, fleet.item("killed-here"))
+            fleet.start_worker(crash_at="after_last_byte").wait_killed(timeout_s=WAIT_S)
+            row = fleet.settle("killed-here")
+            self.there_once(fleet, "killed-here", row)
+            assert row["source"] == "read_back" and len(fleet.writes()) == 1
 
     def test_refused_credential_pauses_the_channel_and_loses_nothing(self, server):
         with RealFleet(server, server.wrong_credentials) as fleet:

@@ -1,14 +1,50 @@
 # SPDX-License-Identifier: MIT
 """A Bluesky PDS with the directory that its account is registered in."""
+import http.server
 import json
+import struct
+import threading
+import zlib
+
+import pytest
 
 from lib.procs import wait_for
-from real.servers import Pds, ask
+from real.servers import LimitedPds, Pds, ask
 from real.table import WAIT_S, RealFleet, Table
 
 
 def record_of(write):
     return json.loads(write.body)
+
+
+def png(size):
+    """A square picture, as small as they come."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    head = struct.pack(">IIBBBBB", size, size, 8, 0, 0, 0, 0)  # eight bits of grey
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(bytes(size * (size + 1)))) + chunk(b"IEND", b"")
+
+
+@pytest.fixture
+def web():
+    """The address of a web server that has pictures: /2.png, /3.png, and one that breaks off."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            name = self.path[1:].split(".")[0]
+            body = png(int(name)) if name.isdigit() else png(2)[:20]
+            self.send_response(200)
+            self.send_header("Content-Type", "image/png")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words):
+            pass
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
 
 
 class TestPds(Table):
@@ -92,9 +128,41 @@ class TestPds(Table):
         assert [reply["parent"]["uri"] for reply in replies[1:]] == [row["ext_id"] for row in rows[:2]]
         assert {reply["root"]["uri"] for reply in replies[1:]} == {rows[0]["ext_id"]}
 
+    def test_pictures(self, server, web):
+        """Uploaded as they are, named in the record by their hash, and given back by the server byte for byte."""
+        with RealFleet(server, config={"fetch": {"allow": "127.0.0.0/8"}}) as fleet:
+            row = fleet.publish("thirteenth-sign", attachments=[{"url": web + "/2.png", "mime_type": "image/png", "title": "two"},
+                                                                {"url": web + "/3.png", "mime_type": "image/png"}])
+            images = server.record(row["ext_id"])["embed"]["images"]
+            assert [(one["alt"], one["image"]["mimeType"]) for one in images] == [("two", "image/png"), ("", "image/png")]
+            assert [server.blob(one["image"]["ref"]["$link"]) for one in images] == [png(2), png(3)]
+
+    def test_a_picture_that_is_none_publishes_nothing(self, server, web):
+        """The server looks into what it is given, and stumbles: 500, which is not taken for a refusal."""
+        with RealFleet(server, config={"fetch": {"allow": "127.0.0.0/8"}}, max_attempts=2) as fleet:
+            row = fleet.publish("fourteenth-line", attachments=[{"url": web + "/broken.png", "mime_type": "image/png"}])
+            assert {one.status for one in fleet.web.exchanges("POST", "uploadBlob")} == {500}
+            assert (row["state"], row["reason"]) == ("held", "spent") and fleet.writes() == [] and server.posts("fourteenth-line") == []
+
     def test_who_publishes_logs_in_once(self, server):
         with RealFleet(server) as fleet:
             fleet.add_many(fleet.channel, [f"twelfth-{number}" for number in range(8)])
             fleet.run_worker(timeout_s=WAIT_S)
             assert len(fleet.writes()) == 8 and len(fleet.web.exchanges("POST", "createSession")) == 1
             assert len(server.posts("twelfth-")) == 8
+
+
+def test_logins_are_limited_and_the_channel_waits_as_long_as_it_is_told(tmp_path):
+    """429 says when in RateLimit-Reset, as a moment, and has no Retry-After."""
+    with LimitedPds(tmp_path) as server, RealFleet(server) as fleet:
+        login = {"identifier": server.handle, "password": server.credentials}
+        for _ in range(40):
+            answer = ask("POST", server.origin + "/xrpc/com.atproto.server.createSession", login)
+            if answer.status != 200:
+                break
+        assert answer.status == 429 and "retry-after" not in answer.headers
+        reset_ms = int(answer.headers["ratelimit-reset"]) * 1000
+        row = fleet.publish("limited-edition")
+        assert row["state"] == "approved" and row.get("tries", "0") == "0" and fleet.writes() == [], row
+        blocked_until = int(fleet.db.hget(f"lf:{{0}}:channel:{fleet.channel}", "blocked_until"))
+        assert abs(blocked_until - reset_ms) < 2000, (row, fleet.output())

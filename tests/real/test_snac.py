@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from real.servers import Snac
+from real.servers import Snac, SnacNext
 from real.table import RealFleet, Table
 
 
@@ -58,3 +58,9 @@ class TestSnac(Table):
         pages = fleet.server.pages()
         listing = json.loads(fleet.landfall("platform", "probe", fleet.channel, "--pages", "0", "--json", code=0 if pages else 5))["listing"]
         assert listing["end_proof_seen"] == pages and listing["end"] == ("complete" if pages else "no_progress") and listing["entries"] > 120
+
+
+class TestSnacNext(TestSnac):
+    """Pages."""
+
+    server_class = SnacNext

@@ -2,7 +2,8 @@
 // node run.cjs FOLDER PORT DIRECTORY_PORT: a PDS with its data in FOLDER, and the directory that its accounts are
 // registered with, in memory; both on 127.0.0.1. It is run from where the packages are installed. A file FOLDER/token_s
 // says for how many seconds access tokens made from now on last (absent: the server's own two hours). Secrets come from
-// the environment: LANDFALL_PDS_JWT, LANDFALL_PDS_KEY (64 hexadecimal digits).
+// the environment: LANDFALL_PDS_JWT, LANDFALL_PDS_KEY (64 hexadecimal digits); LANDFALL_PDS_LIMITS=true: with the server's
+// own limits.
 "use strict";
 const fs = require("fs");
 const net = require("net");
@@ -43,7 +44,7 @@ async function main() {
         PDS_ADMIN_PASSWORD: process.env.LANDFALL_PDS_JWT,
         PDS_PLC_ROTATION_KEY_K256_PRIVATE_KEY_HEX: process.env.LANDFALL_PDS_KEY,
         PDS_DISABLE_SSRF_PROTECTION: "true",
-        PDS_RATE_LIMITS_ENABLED: "true",
+        PDS_RATE_LIMITS_ENABLED: process.env.LANDFALL_PDS_LIMITS,
     });
     const {PDS, envToCfg, envToSecrets, readEnv} = own("@atproto/pds");
     const env = readEnv();

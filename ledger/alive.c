@@ -10,11 +10,9 @@
 
 #include "ledger/answer.h"
 #include "ledger/args.h"
+#include "ledger/keyscan.h"
 #include "runtime/clock.h"
 #include "runtime/die.h"
-
-#define SCAN_COUNT   5000 /* keys that the server looks at in one step: a millisecond or two */
-#define CURSOR_BYTES 24
 
 bool alive_tell(const struct ledger *ledger, struct redis_link *link, const char *role, int64_t started_wall_ms,
                 const char *more, int64_t limit_ms, struct errbuf *err)
@@ -113,42 +111,25 @@ static bool take_page(struct search *s, const struct redisReply *page, struct er
     return ok;
 }
 
-/* One step; *cursor goes on, to "0" at the end. */
-static bool step(struct search *s, const char *pattern, char cursor[CURSOR_BYTES], struct errbuf *err)
-{
-    struct args args;
-    struct redisReply **replies;
-    args_init(&args);
-    args_command(&args, "SCAN");
-    args_text(&args, cursor);
-    args_text(&args, "MATCH");
-    args_text(&args, pattern);
-    args_text(&args, "COUNT");
-    args_number(&args, SCAN_COUNT);
-    bool ok = args_read(&args, s->link, &replies, s->limit_ms, err);
-    if (ok) {
-        ok = answer_copy(answer_at(replies[0], 0), cursor, CURSOR_BYTES) && cursor[0] != '\0';
-        if (!ok) errbuf_set(err, "redis: SCAN answers what is no page");
-        ok = ok && take_page(s, answer_at(replies[0], 1), err);
-        args_free_replies(replies, 1);
-    }
-    args_fini(&args);
-    return ok;
-}
-
 bool alive_read(const struct ledger *ledger, struct redis_link *link, int64_t budget_ms, struct alive **own_list,
                 size_t *count, bool *complete, int64_t limit_ms, struct errbuf *err)
 {
-    char pattern[NAMES_KEY_BYTES], cursor[CURSOR_BYTES] = "0";
+    char pattern[NAMES_KEY_BYTES];
+    struct keyscan scan;
     struct search s = {.link = link, .limit_ms = limit_ms};
     const int64_t end_ms = clock_boottime_ms() + budget_ms;
     s.prefix_len = names_key(&ledger->names, NAMES_WORKER, "*", pattern, sizeof(pattern)) - 1;
     s.list = xcalloc(ALIVE_MAX, sizeof(*s.list));
     bool ok = true;
+    keyscan_init(&scan, pattern);
     do {
-        ok = step(&s, pattern, cursor, err);
-    } while (ok && strcmp(cursor, "0") != 0 && clock_boottime_ms() < end_ms);
-    *complete = ok && strcmp(cursor, "0") == 0 && s.count < ALIVE_MAX;
+        struct redisReply **replies;
+        ok = keyscan_page(&scan, link, &replies, limit_ms, err);
+        if (!ok) break;
+        ok = take_page(&s, keyscan_names(replies), err);
+        args_free_replies(replies, 1);
+    } while (ok && !scan.complete && clock_boottime_ms() < end_ms);
+    *complete = ok && scan.complete && s.count < ALIVE_MAX;
     *count = s.count;
     *own_list = s.list;
     if (ok) return true;

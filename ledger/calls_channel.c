@@ -5,11 +5,15 @@
 static const struct {
     const char *word, *members;
 } ops[] = {
-    [CHANNEL_PAUSE] = {"pause", "tuh"},       [CHANNEL_RESUME] = {"resume", "tuh"},
-    [CHANNEL_LIFT] = {"lift", "t"},           [CHANNEL_BLOCK] = {"block", "wt"},
-    [CHANNEL_RAMP] = {"open_ramp", "n"},      [CHANNEL_FAIL] = {"fail", ""},
-    [CHANNEL_RECOVER] = {"recover", ""},      [CHANNEL_WALK_BEGIN] = {"walk_begin", "tl"},
-    [CHANNEL_WALK_END] = {"walk_end", "twn"}, [CHANNEL_LEAP] = {"leap", "w"},
+    [CHANNEL_PAUSE] = {"pause", "tuh"},
+    [CHANNEL_RESUME] = {"resume", "tuh"},
+    [CHANNEL_LIFT] = {"lift", "t"},
+    [CHANNEL_BLOCK] = {"block", "wt"},
+    [CHANNEL_FAIL] = {"fail", ""},
+    [CHANNEL_RECOVER] = {"recover", ""},
+    [CHANNEL_WALK_BEGIN] = {"walk_begin", "tl"},
+    [CHANNEL_WALK_END] = {"walk_end", "twn"},
+    [CHANNEL_LEAP] = {"leap", "w"},
 };
 
 _Static_assert(sizeof ops / sizeof ops[0] == CHANNEL_OP_COUNT, "every op has its line");

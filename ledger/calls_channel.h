@@ -14,7 +14,6 @@
     X(CHANNEL_RESUME, "resume")         /* [text = why, user, host] */                                                 \
     X(CHANNEL_LIFT, "lift")             /* [text = why] resumes a channel that is paused for this reason */            \
     X(CHANNEL_BLOCK, "block")           /* [until_ms, text = why] for the whole fleet; afterwards one request first */ \
-    X(CHANNEL_RAMP, "open_ramp")        /* [number] in flight at most; 0: no limit any more */                         \
     X(CHANNEL_FAIL, "fail")             /* a transport failure; answers the failures in a row as value */              \
     X(CHANNEL_RECOVER, "recover")       /* it works again */                                                           \
     X(CHANNEL_WALK_BEGIN, "walk_begin") /* [text = reconciler, ttl_ms] again by its holder: prolonged */               \

@@ -8,10 +8,9 @@
 
 #include "ledger/answer.h"
 #include "ledger/args.h"
+#include "ledger/keyscan.h"
 #include "runtime/die.h"
 
-#define SCAN_COUNT    5000 /* keys that the server looks at in one step: a millisecond or two */
-#define CURSOR_BYTES  24
 #define PATTERN_BYTES (NAMES_KEY_BYTES + IDENTITY_CHANNEL_BYTES)
 
 struct inventory {
@@ -37,29 +36,6 @@ static void take_page(struct inventory *all, const struct redisReply *page)
     }
 }
 
-static bool step(struct inventory *all, struct redis_link *link, const char *pattern, char cursor[CURSOR_BYTES],
-                 int64_t limit_ms, struct errbuf *err)
-{
-    struct args args;
-    struct redisReply **replies;
-    args_init(&args);
-    args_command(&args, "SCAN");
-    args_text(&args, cursor);
-    args_text(&args, "MATCH");
-    args_text(&args, pattern);
-    args_text(&args, "COUNT");
-    args_number(&args, SCAN_COUNT);
-    bool ok = args_read(&args, link, &replies, limit_ms, err);
-    if (ok) {
-        ok = answer_copy(answer_at(replies[0], 0), cursor, CURSOR_BYTES) && cursor[0] != '\0';
-        if (!ok) errbuf_set(err, "redis: SCAN answers what is no page");
-        take_page(all, answer_at(replies[0], 1));
-        args_free_replies(replies, 1);
-    }
-    args_fini(&args);
-    return ok;
-}
-
 static int by_bytes(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -82,15 +58,20 @@ static void sort_unique(struct inventory *all)
 bool inventory_read(const struct ledger *ledger, struct redis_link *link, enum names_kind kind, const char *channel,
                     char ***own_names, size_t *count, int64_t limit_ms, struct errbuf *err)
 {
-    char pattern[PATTERN_BYTES], suffix[IDENTITY_CHANNEL_BYTES + 2], cursor[CURSOR_BYTES] = "0";
+    char pattern[PATTERN_BYTES], suffix[IDENTITY_CHANNEL_BYTES + 2];
     struct inventory all = {0};
-    /* Neither prefix nor channel can hold a character that a pattern gives a meaning to. */
+    struct keyscan scan;
     snprintf(suffix, sizeof suffix, "%s%s*", channel ? channel : "", channel ? "/" : "");
     all.prefix_len = names_key(&ledger->names, kind, suffix, pattern, sizeof pattern) - strlen(suffix);
     bool ok = true;
-    do {
-        ok = step(&all, link, pattern, cursor, limit_ms, err);
-    } while (ok && strcmp(cursor, "0") != 0);
+    keyscan_init(&scan, pattern);
+    while (ok && !scan.complete) {
+        struct redisReply **replies;
+        ok = keyscan_page(&scan, link, &replies, limit_ms, err);
+        if (!ok) break;
+        take_page(&all, keyscan_names(replies));
+        args_free_replies(replies, 1);
+    }
     sort_unique(&all);
     *own_names = all.names;
     *count = all.count;

@@ -8,11 +8,9 @@
 
 #include "ledger/answer.h"
 #include "ledger/args.h"
+#include "ledger/keyscan.h"
 #include "runtime/clock.h"
 #include "runtime/die.h"
-
-#define SCAN_COUNT   2000
-#define CURSOR_BYTES 24
 
 static const struct {
     const char *word, *suffix;
@@ -124,37 +122,18 @@ static void take_key(const struct names *names, const char *key, struct survey_n
     if (partition > out->highest_partition) out->highest_partition = partition;
 }
 
-static bool scan(struct redis_link *link, const char *pattern, char cursor[CURSOR_BYTES], int64_t limit_ms,
-                 struct redisReply ***replies, struct errbuf *err)
-{
-    struct args args;
-    args_init(&args);
-    args_command(&args, "SCAN");
-    args_text(&args, cursor);
-    args_text(&args, "MATCH");
-    args_text(&args, pattern);
-    args_text(&args, "COUNT");
-    args_number(&args, SCAN_COUNT);
-    bool ok = args_read(&args, link, replies, limit_ms, err);
-    args_fini(&args);
-    if (!ok) return false;
-    ok = answer_copy(answer_at((*replies)[0], 0), cursor, CURSOR_BYTES) && cursor[0] != '\0';
-    if (ok) return true;
-    args_free_replies(*replies, 1);
-    return errbuf_set(err, "redis: SCAN answers what is no page");
-}
-
 bool survey_keys_read(const struct ledger *ledger, struct redis_link *link, const struct survey_bounds *bounds,
                       int64_t deadline_ms, struct survey_names *rows, struct survey_names *leases, struct survey *out,
                       struct errbuf *err)
 {
-    char pattern[NAMES_PREFIX_BYTES + 2], cursor[CURSOR_BYTES] = "0";
-    /* No prefix can hold a character that a pattern gives a meaning to. */
+    char pattern[NAMES_PREFIX_BYTES + 2];
+    struct keyscan scan;
     snprintf(pattern, sizeof pattern, "%s:*", ledger->names.prefix);
+    keyscan_init(&scan, pattern);
     do {
         struct redisReply **replies;
-        if (!scan(link, pattern, cursor, bounds->limit_ms, &replies, err)) return false;
-        const struct redisReply *page = answer_at(replies[0], 1);
+        if (!keyscan_page(&scan, link, &replies, bounds->limit_ms, err)) return false;
+        const struct redisReply *page = keyscan_names(replies);
         for (size_t i = 0; i < answer_count(page); i++) {
             size_t len;
             const char *key = answer_text(answer_at(page, i), &len);
@@ -164,8 +143,8 @@ bool survey_keys_read(const struct ledger *ledger, struct redis_link *link, cons
                 survey_list_add(&out->unknown, "(a name that holds a NUL)");
         }
         args_free_replies(replies, 1);
-    } while (strcmp(cursor, "0") != 0 && out->keys < bounds->keys_max && clock_boottime_ms() < deadline_ms);
-    out->complete = strcmp(cursor, "0") == 0;
+    } while (!scan.complete && out->keys < bounds->keys_max && clock_boottime_ms() < deadline_ms);
+    out->complete = scan.complete;
     sort_unique(rows);
     sort_unique(leases);
     return true;

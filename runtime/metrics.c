@@ -201,15 +201,6 @@ void metrics_observe(struct metrics_family *family, const char *labels, double v
     }
 }
 
-double metrics_value(const struct metrics_family *family, const char *labels)
-{
-    const struct series *series = series_find(family, labels);
-    if (!series) {
-        return 0;
-    }
-    return family->kind == KIND_HISTOGRAM ? (double)series->count : series->value;
-}
-
 void metrics_clear(struct metrics_family *family)
 {
     for (size_t i = 0; i < family->series_count; i++) {

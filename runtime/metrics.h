@@ -41,9 +41,6 @@ void metrics_add(struct metrics_family *family, const char *labels, double amoun
 void metrics_set(struct metrics_family *family, const char *labels, double value);
 void metrics_observe(struct metrics_family *family, const char *labels, double value);
 
-/* The value of a counter or gauge, the count of a histogram; 0 if there is no such series. For tests and reports. */
-double metrics_value(const struct metrics_family *family, const char *labels);
-
 /* Forget the family's series: for gauges that are set anew from a complete picture. */
 void metrics_clear(struct metrics_family *family);
 

@@ -6,7 +6,6 @@
 --   resume why user host
 --   lift why                     resume, if it is paused for this reason; one request goes first (ramp)
 --   block until why              until then nothing is granted, afterwards one request first (ramp)
---   open_ramp number             in flight at most; 0: no limit
 --   fail | recover               consecutive transport failures, counted | forgotten
 --   walk_begin name ttl_ms       the account's walk lease; again by its holder: prolonged
 --   walk_end name next_due looks gives it back and says when the account is walked next
@@ -61,11 +60,6 @@ function ops.block(ch, till, why)
         redis.call('HSET', ch.channel, 'blocked_until', text(at), 'blocked_why', why)
     end
     return {'ok', text(ch.blocked_until)}
-end
-
-function ops.open_ramp(ch, wanted)
-    ch.ramp, ch.ramp_changed = number_of(wanted) or 0, true
-    return {'ok'}
 end
 
 function ops.fail(ch)

@@ -167,7 +167,7 @@ def test_the_pace_bounds_what_is_handed_out(ledger, next_in, burst, handed):
 
 def test_the_ramp_bounds_it_too(ledger):
     names = fill(ledger, 5)
-    ledger.channel(CH, "open_ramp", 3)
+    ledger.client.hset(ledger.key("channel", CH), "ramp", 3)
     ledger.claim(names[0])
     assert [answer[0] for answer in ledger.takes(heads(names[1:]))] == ["work"] * 2 + ["moved"] * 2
 

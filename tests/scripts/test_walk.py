@@ -174,7 +174,7 @@ class Walk:
     def channel(self):
         channel, now = self.random.choice(list(CHANNELS)), self.ledger.now()
         op = self.random.choice([("pause", "why", "", ""), ("resume", "", "", ""), ("resume", "", "", ""), ("block", now + 2000, "429"),
-                                 ("open_ramp", 2), ("open_ramp", 0), ("fail",), ("walk_begin", "r1", 1000),
+                                 ("fail",), ("walk_begin", "r1", 1000),
                                  ("walk_end", "r1", now + 5000, 1)])
         self.ledger.channel(channel, *op)
 

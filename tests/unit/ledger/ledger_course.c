@@ -288,7 +288,6 @@ static void one_channel(void)
     struct channel_request ops[] = {
         {.base = {.channel = CH}, .op = CHANNEL_PAUSE, .text = "why", .user = "ann", .host = "desk"},
         {.base = {.channel = CH}, .op = CHANNEL_FAIL},
-        {.base = {.channel = CH}, .op = CHANNEL_RAMP, .number = 4},
     };
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         round_channel(round_, &ops[i]);
@@ -297,7 +296,7 @@ static void one_channel(void)
     struct reads_channel *channels;
     size_t count;
     CHECK(reads_channels(&ledger, link_, NULL, &channels, &count, LIMIT_MS, &err) && count == 1);
-    CHECK(channels[0].paused && strcmp(channels[0].paused_why, "why") == 0 && channels[0].ramp == 4);
+    CHECK(channels[0].paused && strcmp(channels[0].paused_why, "why") == 0 && channels[0].failures == 1);
     CHECK(channels[0].counts[DS_PUBLISHED] == 2 && channels[0].counts[DS_REJECTED] == 1 && channels[0].waiting == 1);
     CHECK(strcmp(channels[0].walker, "r1") == 0 && channels[0].walk_due_ms == 0);
     reads_channels_free(&channels);

@@ -45,8 +45,6 @@ static void test_text(void **state)
         "landfall_in_flight 3.5\n"
         "# HELP landfall_empty Nothing yet\n"
         "# TYPE landfall_empty gauge\n");
-    assert_true(metrics_value(outcomes, "channel=\"a/b\"") == 3);
-    assert_true(metrics_value(outcomes, "channel=\"none\"") == 0);
     metrics_free(&metrics);
     assert_null(metrics);
 }
@@ -73,7 +71,6 @@ static void test_histogram(void **state)
                           "landfall_attempt_seconds_bucket{le=\"0.1\"} 0\n"
                           "landfall_attempt_seconds_bucket{le=\"1\"} 1\n");
     assert_contains(page, "landfall_attempt_seconds_count 1\n");
-    assert_true(metrics_value(seconds, "channel=\"a/b\"") == 5);
     metrics_free(&metrics);
 }
 
@@ -132,6 +129,17 @@ static void test_long_labels_stay_well_formed(void **state)
     }
 }
 
+/* written() holds less. */
+static void whole_page_has(const struct metrics *metrics, const char *part, bool expected)
+{
+    struct buf page;
+    buf_init(&page, METRICS_TEXT_MAX_BYTES);
+    metrics_write(metrics, &page);
+    if ((strstr(buf_text(&page), part) != NULL) != expected)
+        fail_msg("%s%s", expected ? "not there: " : "there: ", part);
+    buf_fini(&page);
+}
+
 static void test_many_series(void **state)
 {
     (void)state;
@@ -146,23 +154,19 @@ static void test_many_series(void **state)
             metrics_add(family, metrics_labels(labels, "n", number, (char *)NULL), 1);
         }
     }
-    /* one of the 20,000 is the counter of what was dropped */
-    assert_true(metrics_value(family, "n=\"19998\"") == 2);
-    assert_true(metrics_value(family, "n=\"19999\"") == 0);
     metrics_set(other, "", 5);
-    assert_true(metrics_value(other, "") == 0);
-    struct buf page;
-    buf_init(&page, METRICS_TEXT_MAX_BYTES);
-    metrics_write(metrics, &page);
-    assert_contains(buf_text(&page), "\nlandfall_metrics_dropped_total 23\n");
-    buf_fini(&page);
+    /* one of the 20,000 is the counter of what was dropped */
+    whole_page_has(metrics, "\nmany_total{n=\"19998\"} 2\n", true);
+    whole_page_has(metrics, "{n=\"19999\"}", false);
+    whole_page_has(metrics, "\nother 5\n", false);
+    whole_page_has(metrics, "\nlandfall_metrics_dropped_total 23\n", true);
 
     metrics_clear(family); /* makes room */
     metrics_set(other, "", 6);
-    assert_true(metrics_value(other, "") == 6);
-    assert_true(metrics_value(family, "n=\"0\"") == 0);
     metrics_add(family, "n=\"0\"", 1);
-    assert_true(metrics_value(family, "n=\"0\"") == 1);
+    whole_page_has(metrics, "\nother 6\n", true);
+    whole_page_has(metrics, "\nmany_total{n=\"0\"} 1\n", true);
+    whole_page_has(metrics, "{n=\"1\"}", false);
     metrics_free(&metrics);
 }
 

@@ -9,8 +9,6 @@
 #include "cli/out.h"
 #include "runtime/die.h"
 
-#define PAUSE_MS 100
-
 void batch_init(struct batch *batch, struct cli *cli, bool dry_run, batch_told *told, void *context)
 {
     memset(batch, 0, sizeof(*batch));
@@ -129,7 +127,7 @@ static size_t add_open(struct batch *batch)
 static bool submit_all(struct batch *batch)
 {
     struct cli *cli = batch->cli;
-    const int64_t patience_ms = BATCH_PATIENCE_ROUNDS * cli_limit_ms(cli);
+    const int64_t patience_ms = cli_patience_ms(cli);
     int64_t give_up_ms = clock_boottime_ms() + patience_ms;
     bool stop = false;
     while (add_open(batch) > 0) {
@@ -139,7 +137,7 @@ static bool submit_all(struct batch *batch)
         int64_t now_ms = clock_boottime_ms();
         if (taken > 0) give_up_ms = now_ms + patience_ms;
         if (stop || (taken == 0 && now_ms >= give_up_ms)) return false;
-        if (!sent || taken == 0) poll(NULL, 0, PAUSE_MS);
+        if (!sent || taken == 0) poll(NULL, 0, CLI_PAUSE_MS);
     }
     return true;
 }

@@ -3,7 +3,7 @@
  * batch: deliveries on their way into the ledger, up to 64 at a time.
  *
  * A delivery that was added is told to the caller's function exactly once: with the ledger's answer, or as not known
- * if the ledger stayed away for the time of BATCH_PATIENCE_ROUNDS round trips. Asking again is harmless, so whatever
+ * if the ledger stayed away for cli_patience_ms(). Asking again is harmless, so whatever
  * had no answer is asked again until then. The rehearsal of a dry run reads rows and writes nothing.
  */
 #ifndef LANDFALL_CLI_BATCH_H
@@ -14,8 +14,7 @@
 #include "cli/cli.h"
 #include "keys/content.h"
 
-#define BATCH_MAX_BYTES       ((size_t)1 << 20)
-#define BATCH_PATIENCE_ROUNDS 4 /* of redis.round_limit_ms each */
+#define BATCH_MAX_BYTES ((size_t)1 << 20)
 
 enum batch_result { BATCH_NEW, BATCH_SAME, BATCH_CONFLICT, BATCH_REFUSED, BATCH_NOT_KNOWN };
 

@@ -7,6 +7,8 @@
 #include "cli/out.h"
 #include "ledger/setup.h"
 
+#define PATIENCE_ROUNDS 4 /* of redis.round_limit_ms each */
+
 enum cli_exit cli_worse(enum cli_exit a, enum cli_exit b)
 {
     static const int rank[] = {
@@ -45,6 +47,11 @@ int64_t cli_now_ms(const struct cli *cli)
 int64_t cli_limit_ms(const struct cli *cli)
 {
     return cli->config->redis_round_limit_ms;
+}
+
+int64_t cli_patience_ms(const struct cli *cli)
+{
+    return PATIENCE_ROUNDS * cli_limit_ms(cli);
 }
 
 bool cli_check_partition(const struct cli *cli, const char *channel, struct errbuf *err)

@@ -50,6 +50,11 @@ int64_t cli_now_ms(const struct cli *cli);
 /* Time limit of one round trip. */
 int64_t cli_limit_ms(const struct cli *cli);
 
+/* A verb that acts asks again every CLI_PAUSE_MS while Redis is away, and gives up after cli_patience_ms(): asking
+ * again is harmless. */
+#define CLI_PAUSE_MS 100
+int64_t cli_patience_ms(const struct cli *cli);
+
 /* False, with err filled: the channel lives in another partition than this configuration's. */
 MUSTCHECK bool cli_check_partition(const struct cli *cli, const char *channel, struct errbuf *err);
 

@@ -14,9 +14,7 @@
 #include "cli/reread.h"
 #include "runtime/die.h"
 
-#define PAUSE_MS        100
-#define PATIENCE_ROUNDS 4 /* of redis.round_limit_ms each */
-#define STALE_MAX       8 /* a row that changes so often under our hands is not ours to decide about now */
+#define STALE_MAX 8 /* a row that changes so often under our hands is not ours to decide about now */
 
 /* One delivery on its way. */
 struct job {
@@ -239,13 +237,13 @@ static bool work_batch(struct run *run)
 {
     struct job *open[REQUEST_BATCH_MAX];
     size_t count;
-    const int64_t patience_ms = PATIENCE_ROUNDS * cli_limit_ms(run->cli);
+    const int64_t patience_ms = cli_patience_ms(run->cli);
     int64_t give_up_ms = clock_boottime_ms() + patience_ms;
     bool away = false;
     while (!away && (count = open_jobs(run, open)) > 0) {
         if (round_trip(run, open, count)) continue;
         away = link_must_stop(run->cli->link) || clock_boottime_ms() >= give_up_ms;
-        if (!away) poll(NULL, 0, PAUSE_MS);
+        if (!away) poll(NULL, 0, CLI_PAUSE_MS);
     }
     for (size_t i = 0; i < run->job_count; i++) {
         if (!run->jobs[i].done) finish_job(&run->jobs[i], ACT_NOT_KNOWN, "Redis did not answer; ask again");

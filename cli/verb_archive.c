@@ -18,9 +18,6 @@
 #include "runtime/crash.h"
 #include "runtime/die.h"
 
-#define PAUSE_MS        100
-#define PATIENCE_ROUNDS 4 /* of redis.round_limit_ms each */
-
 static const char *const crash_points[] = {"after_export", "after_archive_batch", NULL};
 
 struct archive {
@@ -92,7 +89,7 @@ static void take_answer(struct archive *a, const struct archive_request *r)
 static bool drop_batch(struct archive *a, struct ledger_round *round, struct archive_request *requests, size_t count)
 {
     struct cli *cli = a->cli;
-    const int64_t give_up_ms = clock_boottime_ms() + PATIENCE_ROUNDS * cli_limit_ms(cli);
+    const int64_t give_up_ms = clock_boottime_ms() + cli_patience_ms(cli);
     size_t open = count;
     for (size_t i = 0; i < count; i++)
         round_archive(round, &requests[i]);
@@ -110,7 +107,7 @@ static bool drop_batch(struct archive *a, struct ledger_round *round, struct arc
         }
         if (ok) continue;
         if (link_must_stop(cli->link) || clock_boottime_ms() >= give_up_ms) break;
-        poll(NULL, 0, PAUSE_MS);
+        poll(NULL, 0, CLI_PAUSE_MS);
     }
     for (size_t i = 0; i < count; i++) {
         round_forget(round, &requests[i].base);

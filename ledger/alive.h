@@ -8,6 +8,7 @@
 #include "ledger/reads.h"
 
 #define ALIVE_MS         30000 /* a heartbeat counts for so long */
+#define ALIVE_RETRY_MS   1000  /* one that Redis did not take is tried again */
 #define ALIVE_TEXT_BYTES 256
 #define ALIVE_MAX        1000 /* of them are listed */
 

@@ -46,6 +46,9 @@ enum errors_action {
     X("ERR max number of clients reached", ERRORS_WAIT, "the server takes no more connections: raise maxclients")      \
     X("ERR", ERRORS_WAIT, "see the server's text")
 
+/* What the server refused for now, or could not be asked, is asked again after this. */
+#define ERRORS_RETRY_MS 500
+
 /* The action for the text of an error reply ("ERR max number of clients reached"). Any bytes are allowed. */
 enum errors_action errors_action(const char *text);
 

@@ -18,9 +18,8 @@
 #include "runtime/log.h"
 #include "runtime/random.h"
 
-#define APPLY_RETRY_MS  500 /* the ledger refused it for now (out of memory, loading, ..) */
-#define VANISHED_ALERT  3   /* so many accepted posts in a row that nobody can see are no accident */
-#define APPLY_TRIES_MAX 5   /* times a row may have changed under us; then it waits for the next walk */
+#define VANISHED_ALERT  3 /* so many accepted posts in a row that nobody can see are no accident */
+#define APPLY_TRIES_MAX 5 /* times a row may have changed under us; then it waits for the next walk */
 
 void apply_begin(struct reconciler *r, struct walk *w)
 {
@@ -275,7 +274,7 @@ void apply_answered(struct reconciler *r, struct walk *w)
             any = true;
             item_answered(r, w, item);
         } else if (result == REQUEST_REFUSED) {
-            w->apply_boot_ms = clock_boottime_ms() + APPLY_RETRY_MS;
+            w->apply_boot_ms = clock_boottime_ms() + ERRORS_RETRY_MS;
             meters_error(&r->gauges.ledger, item->request.base.error);
             log_event_limited(LOG_LEVEL_WARN, "ledger.refused", LOG_S("why", item->request.base.error));
         }

@@ -17,7 +17,6 @@
 
 #define PROCESS_TURN_MAX_MS 1000  /* no turn of the loop waits longer */
 #define PROCESS_CHORES_MS   10000 /* heartbeat and time */
-#define PROCESS_RETRY_MS    1000  /* a heartbeat that Redis did not take is tried again */
 #define PROCESS_ASK_MS      15000 /* the gauges that only the ledger knows */
 #define PROCESS_GONE_MS     10000 /* so long without Redis, and process_work() ends */
 #define PROCESS_NO_REDIS_MS 100   /* without Redis no step of a walk is hurried */
@@ -196,7 +195,7 @@ static void heartbeat(struct process *p)
     p->takes_writes = alive_tell(&r->ledger, r->link, "reconciler", p->service.started_wall_ms, text,
                                  p->config->redis_round_limit_ms, &err);
     if (p->takes_writes) return;
-    p->next_chores_ms = clock_boottime_ms() + PROCESS_RETRY_MS;
+    p->next_chores_ms = clock_boottime_ms() + ALIVE_RETRY_MS;
     log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
 }
 

@@ -21,7 +21,6 @@
 #include "runtime/log.h"
 #include "runtime/random.h"
 
-#define WALK_RETRY_MS    500   /* the ledger refused it for now */
 #define WALK_TRIES_MAX   20    /* then the walk is given up */
 #define WALK_BROKEN_MS   10000 /* an account whose keys cannot be read is left alone for so long */
 #define WALK_LEFT_OUT_MS 60000 /* a row that cannot be read is looked at again after this */
@@ -178,7 +177,7 @@ static void lease_answered(struct reconciler *r, struct walk *w)
     if (lease->base.result != REQUEST_ANSWERED) { /* the same again, later or with the next round */
         if (lease->base.result != REQUEST_REFUSED) return;
         meters_error(&r->gauges.ledger, lease->base.error);
-        w->retry_boot_ms = clock_boottime_ms() + WALK_RETRY_MS;
+        w->retry_boot_ms = clock_boottime_ms() + ERRORS_RETRY_MS;
         return;
     }
     w->lease_due = false;
@@ -259,7 +258,7 @@ void walk_answered(struct reconciler *r, struct walk *w)
 
 static void read_failed(struct reconciler *r, struct walk *w, const struct errbuf *err)
 {
-    w->resume_boot_ms = clock_boottime_ms() + WALK_RETRY_MS;
+    w->resume_boot_ms = clock_boottime_ms() + ERRORS_RETRY_MS;
     log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err->text));
     if (++w->tries >= WALK_TRIES_MAX) lost(r, w, err->text, WALK_BROKEN_MS);
 }

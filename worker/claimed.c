@@ -17,8 +17,6 @@
 #include "runtime/random.h"
 #include "worker/gauges.h"
 
-#define CLAIM_RETRY_MS 500
-
 static void not_sent(struct worker *w, struct slot *slot, const char *why)
 {
     memset(&slot->outcome, 0, sizeof slot->outcome);
@@ -207,7 +205,7 @@ void claimed_answered(struct worker *w, struct slot *slot)
     case REQUEST_REFUSED:        /* nothing was changed */
         meters_error(&w->gauges->ledger, slot->claim.base.error);
         log_event_limited(LOG_LEVEL_WARN, "ledger.refused", LOG_S("why", slot->claim.base.error));
-        claim_again(slot, CLAIM_RETRY_MS);
+        claim_again(slot, ERRORS_RETRY_MS);
         break;
     case REQUEST_ANSWERED: answered(w, slot); break;
     }

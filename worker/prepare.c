@@ -20,8 +20,6 @@
 #include "runtime/log.h"
 #include "worker/gauges.h"
 
-#define PREPARE_RETRY_MS 500 /* the ledger could not be asked, or refused it for now */
-
 /* Nothing of the write has left. */
 static void failed(struct worker *w, struct slot *slot, enum delivery_event kind, const char *why)
 {
@@ -181,7 +179,7 @@ void prepare_frozen(struct worker *w, struct slot *slot)
         return; /* the same again, with the next round */
     if (q->base.result == REQUEST_REFUSED) {
         meters_error(&w->gauges->ledger, q->base.error);
-        slot->retry_boot_ms = clock_boottime_ms() + PREPARE_RETRY_MS;
+        slot->retry_boot_ms = clock_boottime_ms() + ERRORS_RETRY_MS;
     } else if (q->answer == DECIDE_OK) {
         if (slot->row.core.rev < q->rev) slot->row.core.rev = q->rev; /* a renewal may have come after it */
         send_advance(w, slot, ATTEMPT_FROZEN);
@@ -201,7 +199,7 @@ void prepare_lease(struct worker *w, struct slot *slot, int64_t lease_end_ms)
     int64_t left_ms = lease_end_ms - server_clock_latest(link_clock(w->link), now);
     int64_t slack_ms = left_ms - slot->lane->channel->write_limit_ms;
     slot->deadline_boot_ms = now + slack_ms;
-    slot->renew_boot_ms = now + (slack_ms / 2 > PREPARE_RETRY_MS ? slack_ms / 2 : PREPARE_RETRY_MS);
+    slot->renew_boot_ms = now + (slack_ms / 2 > ERRORS_RETRY_MS ? slack_ms / 2 : ERRORS_RETRY_MS);
 }
 
 bool prepare_renews(const struct slot *slot, int64_t now_boot_ms)
@@ -226,7 +224,7 @@ void prepare_renewed(struct worker *w, struct slot *slot)
     const struct renew_request *r = &slot->renew;
     if (!slot->renewing || r->base.result == REQUEST_PENDING) return;
     slot->renewing = false;
-    slot->renew_boot_ms = clock_boottime_ms() + PREPARE_RETRY_MS;
+    slot->renew_boot_ms = clock_boottime_ms() + ERRORS_RETRY_MS;
     if (r->base.result != REQUEST_ANSWERED || r->answer == RENEW_ERROR) {
         log_event_limited(LOG_LEVEL_WARN, "lease.not_renewed", LOG_S("delivery", slot->delivery),
                           LOG_S("why", r->base.error));

@@ -18,7 +18,6 @@
 
 #define PROCESS_ASK_MS        15000 /* the gauges that only the ledger knows */
 #define PROCESS_LAST_ROUND_MS 3000  /* after the grace time, to write down what was given up */
-#define PROCESS_RETRY_MS      1000  /* a heartbeat that Redis did not take is tried again */
 
 const struct service_program process_program = {"landfall-worker", SERVICE_WORKER_PORT};
 
@@ -198,7 +197,7 @@ static void heartbeat(struct process *p, int64_t now)
     p->takes_writes = alive_tell(&w->ledger, w->link, "worker", p->service.started_wall_ms, text,
                                  p->config->redis_round_limit_ms, &err);
     leap_look(&w->leap, link_clock(w->link), w->ledger.longest_window_ms);
-    w->next_heartbeat_ms = now + (p->takes_writes ? WORKER_HEARTBEAT_MS : PROCESS_RETRY_MS);
+    w->next_heartbeat_ms = now + (p->takes_writes ? WORKER_HEARTBEAT_MS : ALIVE_RETRY_MS);
     if (!p->takes_writes) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
 }
 

@@ -18,7 +18,6 @@
 #include "runtime/random.h"
 #include "worker/gauges.h"
 
-#define SETTLE_RETRY_MS      500   /* the ledger refused it for now (out of memory, loading, ..) */
 #define SETTLE_UNREADABLE_MS 10000 /* somebody's hand is in the row: it is kept until the row can be read */
 #define BREAKER_FAILURES     3     /* transport failures in a row that open a channel's breaker */
 #define BREAKER_BASE_MS      2000
@@ -213,7 +212,7 @@ void settle_answered(struct worker *w, struct slot *slot)
     if (q->base.result == REQUEST_REFUSED) {
         log_event_limited(LOG_LEVEL_WARN, "ledger.refused", LOG_S("why", q->base.error));
         meters_error(&w->gauges->ledger, q->base.error);
-        again_later(slot, SETTLE_RETRY_MS);
+        again_later(slot, ERRORS_RETRY_MS);
         return;
     }
     crash_point("after_settle");

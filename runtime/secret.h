@@ -7,9 +7,9 @@
  * Error texts name the variable or the file, never the content.
  *
  * As a second line of defence this file knows every living secret and the forms in which one travels (as it is, base64
- * at any alignment, URL-encoded, escaped in JSON or HTML); the log masks them wherever they turn up in a value, and
- * secret_mask() does the same for excerpts of answers that are to be stored. Secrets shorter than SECRET_MASK_MIN_BYTES
- * are not masked: they would match everywhere.
+ * at any alignment, URL-encoded, escaped in JSON or HTML), and what a JSON Web Token looks like; the log masks them
+ * wherever they turn up in a value, and secret_mask() does the same for excerpts of answers that are to be stored.
+ * Secrets shorter than SECRET_MASK_MIN_BYTES are not masked: they would match everywhere.
  *
  * Heap memory, wiped on free, not locked: locked memory is counted in whole pages and a container's limit is a handful
  * of them. secret_protect_process() keeps the process out of core dumps and away from debuggers instead.
@@ -52,8 +52,8 @@ bool secret_equal(const struct secret *a, const struct secret *b);
 /* Wipe and free; sets the pointer to NULL. NULL is allowed. */
 void secret_free(struct secret **secret);
 
-/* Length of the longest form of a living secret that begins at text, 0 if none does. The beginning of one at the very
- * end of the text counts too: excerpts are cut anywhere. */
+/* Length of the longest form of a living secret, or of a JSON Web Token, that begins at text, 0 if none does. The
+ * beginning of one at the very end of the text counts too: excerpts are cut anywhere. */
 size_t secret_match(const char *text, size_t len);
 
 /* Copy text to out, each secret in it replaced by "***"; cut to fit, always terminated. Returns the length written. */

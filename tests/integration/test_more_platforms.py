@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Platforms of every make, with the shipped descriptors: what is sent is there once, whatever became of the answers, and each
 platform's own traps are seen."""
+import json
 import re
 
 import pytest
 
+from lib.canary import everything, found
 from lib.more_platforms import MORE, MoreFleet
 from lib.procs import wait_for
 from lib.together import Together
@@ -89,8 +91,34 @@ def test_a_refused_credential_pauses_the_channel_and_costs_nothing():
             assert row["state"] == "approved" and row.get("tries", "0") == "0" and "in_doubt" not in row, row
             assert fleet.db.hget(f"lf:{{0}}:channel:{fleet.channel(name)}", "paused") == "credential"
         assert len(log_of(fleet, "channel.paused")) == len(MORE), "one alert each"
-        assert not [token for token in wrong.values() if token in worker.stderr()]
+        assert hidden(fleet, worker, wrong)
         fleet.check_judge()
+
+
+def hidden(fleet, worker, tokens):
+    """No token stands in a log or in Redis, in no form in which one travels; a key's id is no secret."""
+    secrets = {name: token.rpartition(":")[2] if name == "ghost" else token for name, token in tokens.items()}
+    places = {"worker": worker.stderr().encode(), **everything(fleet.redis.client(decode_responses=False))}
+    hits = found(secrets, places)
+    assert not hits, hits
+    assert not [place for place, content in places.items() if b"eyJ" in content], "nor a token that was signed for one request"
+    return True
+
+
+@together.test
+def test_a_token_that_an_answer_echoes_is_told_to_nobody():
+    with MoreFleet() as fleet:
+        echo = {"error": "you sent {request_header:authorization} {request_header:x-postmark-server-token}, which is wrong"}
+        tokens = {name: more.token for name, more in MORE.items()}
+        for name in MORE:
+            told = json.dumps(echo) + (tokens[name] if name == "telegram" else "")
+            fleet.sim.fault("status", name, on={"kind": "write"}, times=-1, status=410, body=told)
+            fleet.add(fleet.channel(name), fleet.made(name, "it-1"))
+        worker = fleet.start_worker("--until-idle", env={"LANDFALL_LOG_LEVEL": "debug"})
+        worker.wait(30)
+        answered = [fleet.sim.delivery(fleet.channel(name) + "/it-1")["requests"][0]["answered"] for name in MORE]
+        assert set(answered) == {410} and "you sent" in worker.stderr()
+        assert hidden(fleet, worker, tokens)
 
 
 # ---- names that are taken

@@ -230,6 +230,28 @@ static void test_masking_base64(void **state)
     secret_free(&secret);
 }
 
+/* Signed for one request and forgotten: nobody knows them any more when a platform repeats them. */
+static void test_masking_web_tokens(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *masked;
+    } texts[] = {
+        {"Ghost eyJhbGciOiJIUzI1NiJ9.eyJpYXQiOjE3OX0.geSnhF_gUEr-f2qO, wrong", "Ghost ***, wrong"},
+        {"{\"accessJwt\":\"eyJhbGciOiJIUzI1NiJ9.eyJpYXQiOjE3OX0.x\"}", "{\"accessJwt\":\"***\"}"},
+        {"eyJhbGciOiJIUzI1NiJ9.eyJpYXQi", "***"}, /* cut */
+        {"eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9"},
+        {"eyJhbGciOiJIUzI1NiJ9. A sentence", "eyJhbGciOiJIUzI1NiJ9. A sentence"},
+        {"eyJ.a", "eyJ.a"},
+        {"eyJ", "eyJ"},
+    };
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        char out[256];
+        masked(texts[i].text, out, sizeof out);
+        assert_string_equal(out, texts[i].masked);
+    }
+}
+
 static void test_masking_many(void **state)
 {
     (void)state;
@@ -321,6 +343,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_masking_forms),
         cmocka_unit_test(test_masking_base64),
         cmocka_unit_test(test_masking_many),
+        cmocka_unit_test(test_masking_web_tokens),
         cmocka_unit_test(test_masking_fits),
         cmocka_unit_test(test_short_and_odd_secrets),
         cmocka_unit_test(test_equality),

@@ -24,6 +24,7 @@ struct archive_file {
     char *line;
     size_t line_size, line_number;
     char delivery[IDENTITY_NAME_BYTES];
+    char state[16];
     size_t written;
 };
 
@@ -55,8 +56,10 @@ static bool next_line(struct archive_file *file, struct errbuf *err)
     file->line[len - 1] = '\0';
     json_t *json = json_loads(file->line, 0, NULL);
     const char *name = json_string_value(json_object_get(json, "delivery"));
+    const char *state = json_string_value(json_object_get(json, "state"));
     bool ours = name && strlen(name) < sizeof file->delivery && name[0] != '\0' && strcmp(name, before) >= 0;
     if (ours) snprintf(file->delivery, sizeof file->delivery, "%s", name);
+    snprintf(file->state, sizeof file->state, "%s", state ? state : "");
     json_decref(json);
     return ours || foreign(file, err);
 }
@@ -158,4 +161,18 @@ void archive_file_close(struct archive_file **file)
     free(f->path);
     free(f);
     *file = NULL;
+}
+
+bool archive_file_read(const char *path, archive_file_told *told, void *context, struct errbuf *err)
+{
+    struct archive_file *file = xcalloc(1, sizeof *file);
+    file->path = xstrdup(path);
+    file->old = fopen(path, "re");
+    bool ok = (file->old || failed(path, "cannot be opened", err)) && next_line(file, err);
+    while (ok && file->delivery[0] != '\0') {
+        told(file->delivery, file->state, context);
+        ok = next_line(file, err);
+    }
+    archive_file_close(&file);
+    return ok;
 }

@@ -25,4 +25,8 @@ MUSTCHECK bool archive_file_commit(struct archive_file *file, size_t *lines, str
 /* Without a commit the old file stays as it was. */
 void archive_file_close(struct archive_file **file);
 
+/* Tells each line of an archive, in its order: the delivery, and the state in which it left the ledger. */
+typedef void archive_file_told(const char *delivery, const char *state, void *context);
+MUSTCHECK bool archive_file_read(const char *path, archive_file_told *told, void *context, struct errbuf *err);
+
 #endif

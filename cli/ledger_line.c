@@ -31,6 +31,7 @@ json_t *ledger_line(const char *delivery, const struct row *row)
     put_text(line, "ext_id", r->ext_id);
     put_text(line, "url", row->url);
     put_text(line, "duplicate", row->duplicate);
+    if (row->changed) out_set(line, "changed", json_true());
     put_time(line, "approved_at", r->approved_at_ms);
     put_time(line, "not_before", r->not_before_ms);
     put_time(line, "not_after", r->not_after_ms);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/archive_file.h"
 #include "cli/batches.h"
 #include "cli/items.h"
 #include "cli/out.h"
@@ -16,11 +17,11 @@
 struct audit {
     struct cli *cli;
     struct items *items;
-    json_t *known; /* pairs that were asked about: the same id again is the same pair */
+    json_t *known; /* pairs that were asked about, to whether an archive has them as published */
     char **names;
     size_t *lines;
     size_t count, room;
-    int64_t item_count, unreadable, published, of_state[DS_COUNT];
+    int64_t item_count, unreadable, published, archived, of_state[DS_COUNT];
     json_t *gaps, *problems;
 };
 
@@ -41,8 +42,8 @@ static void add_problem(struct audit *audit, size_t line, const char *text)
 
 static void add_pair(struct audit *audit, const char *name, size_t line)
 {
-    if (json_object_get(audit->known, name)) return;
-    out_set(audit->known, name, json_true());
+    if (json_object_get(audit->known, name)) return; /* the same id again is the same pair */
+    out_set(audit->known, name, json_false());
     if (audit->count == audit->room) {
         audit->room = audit->room ? 2 * audit->room : 256;
         audit->names = xrealloc_array(audit->names, audit->room, sizeof(*audit->names));
@@ -87,7 +88,14 @@ static bool read_feed(struct audit *audit)
     }
 }
 
-/* ---- comparing with the ledger */
+/* ---- comparing with the ledger, and with what left it */
+
+static void take_archived(const char *delivery, const char *state, void *context)
+{
+    struct audit *audit = context;
+    if (strcmp(state, delivery_state_name(DS_PUBLISHED)) == 0 && json_object_get(audit->known, delivery))
+        out_set(audit->known, delivery, json_true());
+}
 
 static void compare(size_t i, const char *name, const struct reads_delivery *d, void *context)
 {
@@ -95,6 +103,11 @@ static void compare(size_t i, const char *name, const struct reads_delivery *d, 
     enum delivery_state state = d->readable ? d->row.core.state : DS_COUNT;
     if (state == DS_PUBLISHED) {
         audit->published++;
+        return;
+    }
+    if (state == DS_NONE && json_is_true(json_object_get(audit->known, name))) {
+        audit->published++;
+        audit->archived++;
         return;
     }
     if (d->readable) audit->of_state[state]++;
@@ -122,6 +135,8 @@ static void print(const struct audit *audit)
              " not published",
              audit->item_count, audit->count, audit->published, audit->of_state[DS_NONE],
              (int64_t)gaps - audit->of_state[DS_NONE]);
+    if (audit->archived > 0)
+        out_line(stdout, "%" PRId64 " of the published ones stand in the archive", audit->archived);
     if (audit->unreadable > 0) out_line(stdout, "%" PRId64 " could not be read as an item", audit->unreadable);
     if (audit->count == 0) out_line(stdout, "the feed holds nothing to compare");
 }
@@ -133,6 +148,7 @@ static json_t *document(const struct audit *audit)
     out_set(all, "unreadable", json_integer(audit->unreadable));
     out_set(all, "deliveries", json_integer((json_int_t)audit->count));
     out_set(all, "published", json_integer(audit->published));
+    out_set(all, "archived", json_integer(audit->archived));
     out_set(all, "missing", json_integer(audit->of_state[DS_NONE]));
     out_set(all, "gaps", json_incref(audit->gaps));
     out_set(all, "problems", json_incref(audit->problems));
@@ -152,7 +168,9 @@ static enum cli_exit finish(const struct audit *audit)
 static enum cli_exit run(struct audit *audit)
 {
     struct cli *cli = audit->cli;
-    if (!read_feed(audit)) return cli_fail(cli, EXIT_USAGE);
+    const char *archive = cli->options.value[FLAG_ARCHIVE_ID];
+    if (!read_feed(audit) || (archive && !archive_file_read(archive, take_archived, audit, &cli->err)))
+        return cli_fail(cli, EXIT_USAGE);
     enum cli_exit code = cli_connect(cli);
     if (code != EXIT_FINE) return code;
     if (!batches_read(cli, audit->names, audit->count, compare, audit)) return cli_fail(cli, EXIT_AWAY);

@@ -127,17 +127,17 @@
       "commit_by_ms, next_look_ms, walker, configured}], notes: [text]}")                                              \
     X(AUDIT, "audit", "FILE|- --to CHANNEL...", 1, 1, "Compare a feed with what was published",                        \
       "FILE is read as submit reads it. Says which of its items have no delivery on a channel, or one "                \
-      "that is not published, and ends with 5 then; also where the feed holds no item at all. Nothing "                \
-      "is written.",                                                                                                   \
+      "that is not published, and ends with 5 then; also where the feed holds no item at all. What left "              \
+      "the ledger is found in the file of landfall archive. Nothing is written.",                                      \
       "landfall audit items.ndjson --to blog/brand",                                                                   \
-      "{items, unreadable, deliveries, published, missing, gaps: [{delivery, line, state, reason}], "                  \
+      "{items, unreadable, deliveries, published, archived, missing, gaps: [{delivery, line, state, reason}], "        \
       "problems: [{line, text}]}")                                                                                     \
     X(EXPORT, "export", "", 0, 0, "Print the ledger as sorted lines",                                                  \
       "One JSON object for each delivery, sorted by name, without what changes while a delivery's "                    \
       "state does not: two exports can be compared with diff, and committed. Ends with 3 if a row "                    \
       "cannot be read.",                                                                                               \
       "landfall export > ledger.ndjson && wc -l ledger.ndjson",                                                        \
-      "an array of the same objects: {delivery, state, reason, since, source, ext_id, url, duplicate, "                \
+      "an array of the same objects: {delivery, state, reason, since, source, ext_id, url, duplicate, changed, "       \
       "approved_at, not_before, not_after, content, key, gen, attempt, in_doubt}")                                     \
     X(ARCHIVE, "archive", "FILE --older-than TIME", 1, 1, "Move settled rows out of the ledger into a file",           \
       "FILE gets the line that export prints of each row that was settled before that time and that nothing needs "    \
@@ -282,6 +282,8 @@ enum flag_kind {
       "Also rows whose items nothing would hold back if they were submitted again")                                    \
     X(MAP, "--map", FLAG_TEXT, "PROGRAM", VERB_BIT(SUBMIT) | VERB_BIT(AUDIT),                                          \
       "A jq program that makes an item, or an array of items, of each JSON value in FILE")                             \
+    X(ARCHIVE, "--archive", FLAG_TEXT, "FILE", VERB_BIT(AUDIT),                                                        \
+      "Deliveries that left the ledger: what this file has as published counts as published")                          \
     X(AT, "--at", FLAG_WHEN, "TIME", VERB_BIT(SUBMIT), "Not before this time; wins over the items' own")               \
     X(NOT_AFTER, "--not-after", FLAG_WHEN, "TIME", VERB_BIT(SUBMIT),                                                   \
       "Hold instead of sending after this time; wins over the items' own")                                             \

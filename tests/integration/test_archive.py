@@ -173,6 +173,25 @@ def test_a_part_that_a_killed_run_left_is_overwritten_and_one_that_lives_is_not(
     assert act(cli)["dropped"] == 1 and names(cli) == ["blog/brand/one"]
 
 
+def test_audit_finds_what_left_the_ledger(cli):
+    """Else a feed's check would turn red by an archive alone; what was rejected is no publication there either."""
+    for name, state in (("a", "published"), ("b", "published"), ("r", "rejected")):
+        settled(cli, f"blog/brand/{name}", state=state)
+    cli.write("feed.ndjson", "".join(json.dumps({"id": name, "content_text": name}) + "\n" for name in "ab"))
+    words = ("audit", "feed.ndjson", "--to", "blog/brand")
+    assert cli.run(*words).code == 0
+    act(cli)
+    assert cli.run(*words).code == 5
+    document = cli.json(*words, "--archive", FILE)
+    assert (document["published"], document["archived"], document["missing"]) == (2, 2, 0)
+    assert "2 of the published ones stand in the archive" in cli.run(*words, "--archive", FILE).out
+    cli.write("feed.ndjson", '{"id": "r", "content_text": "r"}\n')
+    assert cli.run(*words, "--archive", FILE).code == 5
+    assert "nowhere" in cli.run(*words, "--archive", "nowhere").err
+    cli.write("other", "no archive\n")
+    assert cli.run(*words, "--archive", "other").code == 1
+
+
 # ---- refused
 
 @pytest.mark.parametrize("content, line", [("no json\n", 1), ('{"delivery":"b/b/b"}\n{"delivery":"a/a/a"}\n', 2),

@@ -85,7 +85,7 @@ static json_t *judged(struct channel *channel, const struct transfer_facts *fact
                       const json_t *input, bool again)
 {
     const struct verdict_context context = {
-        .input = input, .replay = again, .session = channel->descriptor->auth == AUTH_SESSION, .now_ms = CHECK_NOW_MS};
+        .input = input, .replay = again, .session = channel_has_session(channel), .now_ms = CHECK_NOW_MS};
     struct outcome out;
     verdict(channel, facts, answer, &context, &out);
     return report_words(channel, &out, again);

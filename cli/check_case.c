@@ -114,11 +114,23 @@ static bool decide(struct running *r, json_t **out)
 
 /* ---- requests */
 
+static const struct descriptor_request *login_request_at(const struct descriptor *d, const char *path)
+{
+    char name[64];
+    if (strcmp(path, "login") == 0) return d->login.request.method ? &d->login.request : NULL;
+    if (strcmp(path, "refresh") == 0) return d->refresh.request.method ? &d->refresh.request : NULL;
+    for (size_t i = 0; i < d->login_step_count; i++) {
+        snprintf(name, sizeof(name), "steps[%zu].request", i);
+        if (strcmp(path, name) == 0) return &d->login_steps[i].request;
+    }
+    return NULL;
+}
+
 static const struct descriptor_request *request_at(const struct descriptor *d, const char *path)
 {
     char name[64];
     if (strcmp(path, "write.request") == 0) return &d->write;
-    if (strcmp(path, "auth.login") == 0) return d->auth == AUTH_SESSION ? &d->login : NULL;
+    if (strncmp(path, "auth.", 5) == 0) return login_request_at(d, path + 5);
     if (strcmp(path, "reads.by_id.request") == 0) return d->by_id.given ? &d->by_id.request : NULL;
     if (strcmp(path, "reads.by_key.request") == 0) return d->by_key.given ? &d->by_key.request : NULL;
     if (strcmp(path, "reads.listing.request") == 0) return d->listing.given ? &d->listing.request : NULL;

@@ -80,9 +80,11 @@ static void check_tried(struct running *r)
         check_part(r, d->read_prepare[i].keep_part);
     for (size_t i = 0; i < d->prepare_count; i++)
         check_part(r, d->prepare[i].keep_part);
+    for (size_t i = 0; i < d->login_step_count; i++)
+        check_part(r, d->login_steps[i].keep_part);
     const char *const parts[] = {d->token_part,        d->by_id.found_part, d->by_id.gone_part,
                                  d->by_key.found_part, d->by_key.gone_part, d->listing.entries_part,
-                                 d->listing.next_part, d->listing.end_part, d->marks_part};
+                                 d->listing.next_part, d->listing.end_part, d->marks_part, d->refused_part};
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         check_part(r, parts[i]);
 }

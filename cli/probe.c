@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "platforms/auth.h"
 #include "runtime/clock.h"
 #include "runtime/die.h"
+#include "session/keeper.h"
 
 #define READ_LIMIT_MS  20000
 #define OWN_BACKOFF_MS 300
@@ -14,7 +14,7 @@
 
 struct probe {
     struct channel *channel;
-    struct session session;
+    struct keeper keeper; /* this process's alone */
     struct transfer_pool *pool;
     struct transfer *transfer; /* the newest one, ended */
     struct errbuf why;
@@ -27,7 +27,7 @@ struct probe *probe_open(struct channel *channel, const struct address_list *all
     struct probe *probe = xcalloc(1, sizeof(*probe));
     probe->channel = channel;
     probe->pool = transfer_pool_new(1, allowed);
-    session_init(&probe->session);
+    keeper_init(&probe->keeper, channel, DESCRIPTOR_READ, NULL);
     return probe;
 }
 
@@ -36,7 +36,7 @@ void probe_close(struct probe **probe)
     if (!*probe) return;
     transfer_free(&(*probe)->transfer);
     transfer_pool_free(&(*probe)->pool);
-    session_fini(&(*probe)->session);
+    keeper_fini(&(*probe)->keeper);
     free(*probe);
     *probe = NULL;
 }
@@ -46,58 +46,60 @@ static bool is_success(const struct transfer_facts *facts)
     return facts->complete && facts->status >= 200 && facts->status <= 299;
 }
 
+static void send_request(struct probe *p, struct http_request *request, int64_t limit_ms)
+{
+    const struct transfer_options options = {.limit_ms = limit_ms, .body_max_bytes = ANSWER_BODY_MAX_BYTES};
+    transfer_free(&p->transfer);
+    (void)transfer_start(p->pool, request, &options);
+    http_request_fini(request);
+    p->requests++;
+    while (!(p->transfer = transfer_next_done(p->pool))) /* it ends at its limit at the latest */
+        transfer_wait(p->pool, NULL, 0, TURN_MS);
+}
+
 /* Fills the form and sends it. False: it cannot be filled. */
 static bool send_form(struct probe *p, const struct form *form, int64_t limit_ms)
 {
     struct http_request request;
-    const struct form_fill fill = {&p->channel->credentials, &p->session, clock_wall_ms() / 1000,
+    const struct form_fill fill = {&p->channel->credentials, &p->keeper.session, clock_wall_ms() / 1000,
                                    p->channel->descriptor};
     if (!form_fill(form, &fill, &request, &p->why)) return false;
-    const struct transfer_options options = {.limit_ms = limit_ms, .body_max_bytes = ANSWER_BODY_MAX_BYTES};
-    transfer_free(&p->transfer);
-    (void)transfer_start(p->pool, &request, &options);
-    http_request_fini(&request);
-    p->requests++;
-    while (!(p->transfer = transfer_next_done(p->pool))) /* it ends at its limit at the latest */
-        transfer_wait(p->pool, NULL, 0, TURN_MS);
+    send_request(p, &request, limit_ms);
     return true;
 }
 
 static enum probe_sent log_in(struct probe *p)
 {
-    struct form form;
-    const struct descriptor *d = p->channel->descriptor;
-    if (p->logins == PROBE_LOGINS_MAX) {
+    struct http_request request;
+    enum keeper_state state = keeper_ask(&p->keeper, &request);
+    if (state == KEEPER_READY) return PROBE_ANSWERED;
+    if (state != KEEPER_TROUBLE && p->logins++ == PROBE_LOGINS_MAX) {
+        if (state == KEEPER_SEND) http_request_fini(&request);
         errbuf_set(&p->why, "a new session is refused as the one before it was");
         return PROBE_REFUSED;
     }
-    if (!auth_login_form(p->channel, DESCRIPTOR_READ, &form, &p->why)) return PROBE_BROKEN;
-    session_login_begun(&p->session);
-    p->logins++;
-    const bool sent = send_form(p, &form, d->login_limit_ms);
-    form_fini(&form);
-    if (!sent) return PROBE_BROKEN;
-    const struct transfer_facts *facts = probe_facts(p);
-    if (!facts->complete) {
-        session_login_failed(&p->session, 0, clock_boottime_ms());
-        errbuf_set(&p->why, "the login had no answer: %s", facts->error);
-        return PROBE_AWAY;
+    for (; state == KEEPER_SEND || state == KEEPER_BUSY; state = keeper_ask(&p->keeper, &request)) {
+        if (state == KEEPER_BUSY) continue; /* there is nobody else: the next request of the login */
+        send_request(p, &request, keeper_limit_ms(&p->keeper));
+        if (keeper_take(&p->keeper, probe_facts(p), probe_answer(p)) == KEEPER_TROUBLE) {
+            state = KEEPER_TROUBLE;
+            break;
+        }
     }
-    if (auth_take_session(p->channel, DESCRIPTOR_READ, probe_answer(p), 0, clock_boottime_ms(), &p->session, &p->why)) {
-        p->taken = true;
-        return PROBE_ANSWERED;
-    }
-    return facts->status == 401 || facts->status == 403 ? PROBE_REFUSED : PROBE_AWAY;
+    p->taken = p->taken || state == KEEPER_READY;
+    if (state == KEEPER_READY) return PROBE_ANSWERED;
+    errbuf_set(&p->why, "%s", p->keeper.trouble.why);
+    return p->keeper.trouble.kind == KEEPER_REFUSED ? PROBE_REFUSED : PROBE_AWAY;
 }
 
 enum probe_sent probe_login(struct probe *p)
 {
-    return p->channel->descriptor->auth == AUTH_SESSION ? log_in(p) : PROBE_ANSWERED;
+    return channel_has_session(p->channel) ? log_in(p) : PROBE_ANSWERED;
 }
 
 enum probe_sent probe_send(struct probe *p, const struct form *form)
 {
-    if (form_needs(form, "session.") && session_state(p->channel, &p->session, clock_boottime_ms()) != SESSION_READY) {
+    if (form_needs(form, "session.")) {
         const enum probe_sent sent = log_in(p);
         if (sent != PROBE_ANSWERED) return sent;
     }
@@ -134,7 +136,7 @@ const struct answer *probe_answer(const struct probe *probe)
 
 void probe_drop_session(struct probe *probe)
 {
-    session_drop(&probe->session);
+    keeper_expired(&probe->keeper, probe->keeper.count);
 }
 
 bool probe_wait(int64_t wait_ms)

@@ -121,9 +121,13 @@ static void stand_in(struct trial *t, const struct descriptor_step *step)
 static bool add_login(struct trial *t)
 {
     struct form form;
-    if (t->channel->descriptor->auth != AUTH_SESSION) return true;
-    if (!auth_login_form(t->channel, DESCRIPTOR_WRITE, &form, &t->cli->err)) return false;
-    add_request(t, "login", &form);
+    if (!channel_has_session(t->channel)) return true;
+    int step = auth_can_login(t->channel) ? 0 : AUTH_REFRESH;
+    for (; step == AUTH_REFRESH || descriptor_login(t->channel->descriptor, (size_t)step); step++) {
+        if (!auth_form(t->channel, DESCRIPTOR_WRITE, step, &form, &t->cli->err)) return false;
+        add_request(t, step == AUTH_REFRESH ? "refresh" : "login", &form);
+        if (step == AUTH_REFRESH) break;
+    }
     return true;
 }
 

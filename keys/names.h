@@ -25,6 +25,8 @@
     X(WALK, "walk", "channel")                                                                                         \
     X(POSTS, "posts", "channel")                                                                                       \
     X(CHANNEL, "channel", "channel")                                                                                   \
+    X(SESSION, "session", "channel")                                                                                   \
+    X(LOGIN, "login", "channel")                                                                                       \
     X(CHANNELS, "channels", "")                                                                                        \
     X(COUNTS, "counts", "")                                                                                            \
     X(EPOCH, "epoch", "")                                                                                              \

@@ -15,15 +15,17 @@ void answer_init(struct answer *answer, size_t body_max_bytes)
     memset(answer, 0, sizeof(*answer));
     buf_init(&answer->body, body_max_bytes);
     answer->headers = json_object();
-    if (!answer->headers) die("out of memory");
+    answer->cookies = json_object();
+    if (!answer->headers || !answer->cookies) die("out of memory");
 }
 
 void answer_fini(struct answer *answer)
 {
     buf_fini(&answer->body);
     json_decref(answer->headers);
+    json_decref(answer->cookies);
     json_decref(answer->json);
-    answer->headers = NULL;
+    answer->headers = answer->cookies = NULL;
     answer->json = NULL;
 }
 
@@ -33,6 +35,7 @@ static void clear_head(struct answer *answer)
     answer->headers_cut = false;
     answer->json_type = false;
     json_object_clear(answer->headers);
+    json_object_clear(answer->cookies);
 }
 
 void answer_clear(struct answer *answer)
@@ -105,6 +108,25 @@ static void keep_header(struct answer *answer, const char *name, const char *val
     if (json_object_set_new(answer->headers, name, text) != 0) die("out of memory");
 }
 
+/* Name and value of a cookie (RFC 6265, section 5.2); attributes are passed over, what is deleted is none. */
+static void keep_cookie(struct answer *answer, const char *line, size_t len)
+{
+    size_t pair_len = strcspn(line, ";");
+    if (pair_len > len) pair_len = len;
+    const char *equals = memchr(line, '=', pair_len);
+    if (!equals || equals == line || json_object_size(answer->cookies) >= ANSWER_COOKIES_MAX) return;
+    for (size_t i = 0; i < pair_len; i++)
+        if (line[i] <= ' ' || line[i] >= 0x7f) return;
+    char *name = xstrndup(line, (size_t)(equals - line));
+    char *value = xstrndup(equals + 1, pair_len - (size_t)(equals + 1 - line));
+    if (*value == '\0' || strcmp(value, "deleted") == 0)
+        json_object_del(answer->cookies, name);
+    else if (json_object_set_new(answer->cookies, name, json_string(value)) != 0)
+        die("out of memory");
+    free(name);
+    free(value);
+}
+
 void answer_header_line(struct answer *answer, const char *line, size_t len)
 {
     while (len > 0 && strchr("\r\n \t", line[len - 1]))
@@ -127,11 +149,13 @@ void answer_header_line(struct answer *answer, const char *line, size_t len)
         name[i] = (char)tolower(c);
     }
     name[name_len] = '\0';
-    if (strcmp(name, "set-cookie") == 0) return; /* we keep no cookies, and some are secrets */
     const char *value = colon + 1;
     while (value < line + len && (*value == ' ' || *value == '\t'))
         value++;
-    keep_header(answer, name, value, (size_t)(line + len - value));
+    if (strcmp(name, "set-cookie") == 0)
+        keep_cookie(answer, value, (size_t)(line + len - value));
+    else
+        keep_header(answer, name, value, (size_t)(line + len - value));
 }
 
 bool answer_body(struct answer *answer, const void *bytes, size_t len)
@@ -157,11 +181,25 @@ const char *answer_header(const struct answer *answer, const char *name)
     return json_string_value(json_object_get(answer->headers, name));
 }
 
+static json_t *cookies_to_json(const struct answer *answer)
+{
+    const char *name;
+    json_t *value;
+    struct buf text;
+    buf_init(&text, ANSWER_HEADER_MAX_BYTES);
+    json_object_foreach(answer->cookies, name, value)
+        buf_append_format(&text, "%s%s=%s", text.len > 0 ? "; " : "", name, json_string_value(value));
+    json_t *out = text.len > 0 && !text.cut ? json_string(buf_text(&text)) : NULL;
+    buf_fini(&text);
+    return out;
+}
+
 json_t *answer_to_json(const struct answer *answer)
 {
     size_t text_len = utf8_cut(buf_text(&answer->body), answer->body.len, ANSWER_TEXT_MAX_BYTES);
-    json_t *out = json_pack("{s:i, s:O, s:O?, s:o}", "status", answer->status, "headers", answer->headers, "body",
-                            answer->json, "text", lossy_string(buf_text(&answer->body), text_len));
+    json_t *out = json_pack("{s:i, s:O, s:O?, s:o, s:o*}", "status", answer->status, "headers", answer->headers, "body",
+                            answer->json, "text", lossy_string(buf_text(&answer->body), text_len), "cookies",
+                            cookies_to_json(answer));
     if (!out) die("out of memory");
     return out;
 }

@@ -18,6 +18,7 @@
 #define ANSWER_BODY_MAX_BYTES   ((size_t)4 << 20)
 #define ANSWER_HEADERS_MAX      100
 #define ANSWER_HEADER_MAX_BYTES 8192 /* of one value, joined */
+#define ANSWER_COOKIES_MAX      50
 #define ANSWER_TEXT_MAX_BYTES   ((size_t)64 << 10)
 #define ANSWER_DEPTH_MAX        100
 
@@ -25,6 +26,7 @@ struct answer {
     int status;       /* 0: no final status line came */
     json_t *headers;  /* object: lower-case name -> value; repeated ones joined by ", " */
     bool headers_cut; /* there were more or longer ones */
+    json_t *cookies;  /* object: name -> value, as set; apart from the headers, for they are secrets */
     struct buf body;  /* body.cut: there was more */
     bool json_type;   /* the declared content type is application/json or ends in +json */
     json_t *json;     /* NULL: see json_error */
@@ -50,8 +52,8 @@ void answer_finish(struct answer *answer);
 /* Value of a header by its lower-case name, or NULL. */
 const char *answer_header(const struct answer *answer, const char *name);
 
-/* For programs: {status, headers, body, text}: body is the JSON or null, text the first 64 KiB, invalid bytes replaced.
- * A new reference. */
+/* For programs: {status, headers, body, text}: body is the JSON or null, text the first 64 KiB, invalid bytes replaced;
+ * and cookies, as the value of a header Cookie, where some were set. A new reference. */
 json_t *answer_to_json(const struct answer *answer);
 
 #endif

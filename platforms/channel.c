@@ -82,6 +82,11 @@ struct channel *channel_set_at(const struct channel_set *set, size_t i)
     return set->items[i];
 }
 
+bool channel_has_session(const struct channel *channel)
+{
+    return channel->auth == AUTH_SESSION || channel->auth == AUTH_OAUTH2;
+}
+
 static int name_against(const void *name, const void *item)
 {
     return strcmp(name, (*(struct channel *const *)item)->name);

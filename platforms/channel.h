@@ -23,8 +23,9 @@ struct channel {
     char name[IDENTITY_CHANNEL_BYTES]; /* "site/brand" */
     const char *account;               /* behind the slash */
     struct descriptor *descriptor;
-    enum descriptor_tier tier; /* the descriptor's, or key where a setting states the key window */
-    json_t *settings;          /* object, checked, defaults filled in */
+    enum descriptor_tier tier;      /* the descriptor's, or key where a setting states the key window */
+    enum descriptor_auth_kind auth; /* the descriptor's, or bearer where an access token stands in for oauth2 */
+    json_t *settings;               /* object, checked, defaults filled in */
     char *instance; /* where the platform is, for the key: an origin in normal form, a URL, or the platform's name */
     struct credentials credentials;
     struct delivery_policy policy;
@@ -53,6 +54,9 @@ void channel_set_free(struct channel_set **set);
 
 size_t channel_set_count(const struct channel_set *set);
 struct channel *channel_set_at(const struct channel_set *set, size_t i); /* sorted by name */
+
+/* True where its tokens come from a login or a refresh. */
+bool channel_has_session(const struct channel *channel);
 
 /* NULL if it is not configured here. */
 struct channel *channel_find(const struct channel_set *set, const char *name);

@@ -160,22 +160,34 @@ static bool is_named(const struct channel_config *config, const char *name)
     return config->has_credential && strcmp(name, CREDENTIAL_ONLY) == 0;
 }
 
+static bool are_credentials_named(struct shape_reader *reader, const struct descriptor *d,
+                                  const struct channel_config *config, size_t given)
+{
+    size_t needed = 0;
+    const char *name;
+    for (size_t i = 0; (name = descriptor_credential(d, i)); i++) {
+        bool named = is_named(config, name);
+        needed += named;
+        if (!named && !descriptor_credential_optional(d, name))
+            return shape_error(reader, reader->path, "missing: %s needs the credential \"%s\"; write %s", d->title,
+                               name,
+                               strcmp(name, CREDENTIAL_ONLY) == 0 ? "\"credential\": {\"env\": \"NAME\"}"
+                                                                  : "it under \"credentials\"");
+    }
+    if (given == needed) return true;
+    return shape_error(reader, reader->path, "%s takes %zu credentials, not %zu", d->title, needed, given);
+}
+
 static bool take_credentials(struct shape_reader *reader, struct channel *channel, const struct channel_config *config,
                              const struct channel_load *load)
 {
     const struct descriptor *d = channel->descriptor;
     if (config->has_credential && config->credential_count > 0)
         return shape_error(reader, reader->path, "has credential and credentials; one of them");
-    size_t needed = 0;
-    for (const char *name; (name = descriptor_credential(d, needed)); needed++)
-        if (!is_named(config, name))
-            return shape_error(reader, reader->path, "missing: %s needs the credential \"%s\"; write %s", d->title,
-                               name,
-                               strcmp(name, CREDENTIAL_ONLY) == 0 ? "\"credential\": {\"env\": \"NAME\"}"
-                                                                  : "it under \"credentials\"");
     size_t given = config->has_credential ? 1 : config->credential_count;
-    if (given != needed)
-        return shape_error(reader, reader->path, "%s takes %zu credentials, not %zu", d->title, needed, given);
+    /* An access token that somebody else renews stands in for what would renew it here. */
+    channel->auth = d->auth == AUTH_OAUTH2 && config->has_credential ? AUTH_BEARER : d->auth;
+    if (channel->auth == d->auth && !are_credentials_named(reader, d, config, given)) return false;
     if (load->bare) return true;
     struct errbuf why;
     if (!credentials_load(config->has_credential ? &config->credential : config->credentials, given, load->config_path,

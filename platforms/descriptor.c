@@ -49,6 +49,15 @@ static void share_session_rules(struct descriptor *d)
                 reader->programs[k].halves = HALF_BOTH;
 }
 
+/* Where the credential stands in a login is the request's own business. */
+static void prepare_logins(struct descriptor *d)
+{
+    d->login.request.anonymous = d->refresh.request.anonymous = true;
+    d->login.keep_part = d->refresh.keep_part = d->token_part;
+    for (size_t i = 0; i < d->login_step_count; i++)
+        d->login_steps[i].request.anonymous = true;
+}
+
 bool descriptor_load(const char *path, struct descriptor **out, struct errbuf *err)
 {
     *out = NULL;
@@ -62,7 +71,7 @@ bool descriptor_load(const char *path, struct descriptor **out, struct errbuf *e
     d->file = file;
     d->document = document;
     d->own = own;
-    d->login.anonymous = true;
+    prepare_logins(d);
     ok = ok && descriptor_check(&own->reader, d);
     own->reader.err = NULL;
     if (ok) share_session_rules(d);
@@ -136,16 +145,36 @@ bool descriptor_ask(struct descriptor *descriptor, enum descriptor_half half, co
 
 const char *descriptor_credential(const struct descriptor *descriptor, size_t i)
 {
+    static const char *const basic[] = {"user", "password"};
+    static const char *const oauth2[] = {"refresh_token", "client_id", "client_secret"};
     if (descriptor->credential_names) return json_string_value(json_array_get(descriptor->credential_names, i));
-    if (descriptor->auth == AUTH_BASIC) return i == 0 ? "user" : i == 1 ? "password" : NULL;
+    if (descriptor->auth == AUTH_BASIC) return i < 2 ? basic[i] : NULL;
+    if (descriptor->auth == AUTH_OAUTH2) return i < 3 ? oauth2[i] : NULL;
     return descriptor->auth != AUTH_NONE && i == 0 ? CREDENTIAL_ONLY : NULL;
+}
+
+bool descriptor_credential_optional(const struct descriptor *descriptor, const char *name)
+{
+    return descriptor->auth == AUTH_OAUTH2 && strcmp(name, "client_secret") == 0; /* RFC 6749, 2.1: public clients */
 }
 
 const char *descriptor_session_value(const struct descriptor *descriptor, size_t i)
 {
-    if (descriptor->auth != AUTH_SESSION) return NULL;
+    static const char *const usual[] = {"token", "refresh_token"};
+    if (!descriptor_has_session(descriptor)) return NULL;
     if (descriptor->session_names) return json_string_value(json_array_get(descriptor->session_names, i));
-    return i == 0 ? "token" : NULL;
+    return i < (descriptor->auth == AUTH_OAUTH2 ? 2 : 1) ? usual[i] : NULL;
+}
+
+const struct descriptor_login *descriptor_login(const struct descriptor *descriptor, size_t i)
+{
+    if (descriptor->login_step_count > 0) return i < descriptor->login_step_count ? &descriptor->login_steps[i] : NULL;
+    return i == 0 && descriptor->login.request.method ? &descriptor->login : NULL;
+}
+
+bool descriptor_has_session(const struct descriptor *descriptor)
+{
+    return descriptor->auth == AUTH_SESSION || descriptor->auth == AUTH_OAUTH2;
 }
 
 static bool is_among(const json_t *value, const json_t *values)

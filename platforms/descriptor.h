@@ -49,7 +49,8 @@
     X(AUTH_BODY, "body") /* the same in the body */                                                                    \
     X(AUTH_SESSION, "session")                                                                                         \
     X(AUTH_WEBHOOK, "webhook") /* Standard Webhooks: signature and timestamp headers */                                \
-    X(AUTH_JWT, "jwt")         /* a token that we sign ourselves, HS256, a new one for every request */
+    X(AUTH_JWT, "jwt")         /* a token that we sign ourselves, HS256, a new one for every request */                \
+    X(AUTH_OAUTH2, "oauth2")   /* access tokens for a refresh token; a channel may give an access token instead */
 
 /* May a search end before the end of the history? */
 #define DESCRIPTOR_FLOORS(X)                                                                                           \
@@ -127,6 +128,12 @@ struct descriptor_step {
     int64_t keep_bytes_max; /* 0: none; else the answer's body is kept for later steps, up to so many bytes */
 };
 
+/* One request of a login, and what its answer gives. */
+struct descriptor_login {
+    struct descriptor_request request; /* sent without the channel's credential; holes place it */
+    const char *keep_part;             /* -> string (the first session value) or object of them; null: none */
+};
+
 /* A post by its id, or by our key. */
 struct descriptor_lookup {
     bool given;
@@ -176,13 +183,18 @@ struct descriptor {
     const char *instance_setting; /* whose value says where the platform is */
 
     enum descriptor_auth_kind auth;
-    const char *auth_header;         /* AUTH_HEADER: its name */
-    const char *auth_prefix;         /* AUTH_HEADER, AUTH_JWT: what stands in front of the secret, or NULL */
-    const char *audience;            /* AUTH_JWT: claim `aud` */
-    const json_t *credential_names;  /* as given; NULL: the usual ones of the kind */
-    struct descriptor_request login; /* AUTH_SESSION */
-    const char *token_part;          /* -> string, or object of strings by the names of session_names */
-    const json_t *session_names;     /* what holes session.<name> there are; NULL: "token" */
+    const char *auth_header;        /* AUTH_HEADER, AUTH_SESSION: its name, or NULL */
+    const char *auth_prefix;        /* AUTH_HEADER, AUTH_JWT: what stands in front of the secret, or NULL */
+    const char *audience;           /* AUTH_JWT: claim `aud` */
+    const json_t *credential_names; /* as given; NULL: the usual ones of the kind */
+    struct descriptor_login login;  /* of one request; or: */
+    struct descriptor_login *login_steps;
+    size_t login_step_count;
+    struct descriptor_login refresh; /* of a session that is over; no method: there is none */
+    bool refresh_repeatable;         /* a refresh whose answer was lost may be sent again with the same token */
+    const char *refused_part;        /* -> true where a login's answer refuses the credential inside a success */
+    const char *token_part;          /* what login and refresh keep */
+    const json_t *session_names;     /* what holes session.<name> there are; NULL: the usual ones of the kind */
     int64_t login_limit_ms, lifetime_s;
 
     const char *text_part;    /* NULL: the platform publishes no text of its own */
@@ -245,8 +257,17 @@ const char *descriptor_credential(const struct descriptor *descriptor, size_t i)
  * channel.c. */
 bool descriptor_setting_fits(const struct descriptor_setting *setting, const json_t *value, char *why, size_t why_size);
 
+/* True for the one that a channel may leave out. */
+bool descriptor_credential_optional(const struct descriptor *descriptor, const char *name);
+
 /* Name of the i-th value of a session: the hole session.<name>. NULL behind the last one. */
 const char *descriptor_session_value(const struct descriptor *descriptor, size_t i);
+
+/* The i-th request of a login; NULL behind the last one, and where there is no login. */
+const struct descriptor_login *descriptor_login(const struct descriptor *descriptor, size_t i);
+
+/* True for kinds whose tokens come from a login or a refresh. */
+bool descriptor_has_session(const struct descriptor *descriptor);
 
 bool descriptor_status_fits(const struct descriptor_status_list *list, int status);
 const char *descriptor_tier_name(enum descriptor_tier tier);

@@ -67,12 +67,22 @@ static bool check_steps(struct shape_reader *reader, const struct descriptor_ste
     return true;
 }
 
+static bool check_logins(struct shape_reader *reader, const struct descriptor *d)
+{
+    char path[64];
+    for (size_t i = 0; i < d->login_step_count; i++) {
+        snprintf(path, sizeof(path), "$.auth.steps[%zu].request", i);
+        if (!check_request(reader, &d->login_steps[i].request, path)) return false;
+    }
+    return (!d->login.request.method || check_request(reader, &d->login.request, "$.auth.login")) &&
+           (!d->refresh.request.method || check_request(reader, &d->refresh.request, "$.auth.refresh"));
+}
+
 static bool check_requests(struct shape_reader *reader, const struct descriptor *d)
 {
     return check_request(reader, &d->write, "$.write.request") &&
            check_steps(reader, d->prepare, d->prepare_count, "prepare") &&
-           check_steps(reader, d->read_prepare, d->read_prepare_count, "reads.prepare") &&
-           (!d->login.method || check_request(reader, &d->login, "$.auth.login")) &&
+           check_steps(reader, d->read_prepare, d->read_prepare_count, "reads.prepare") && check_logins(reader, d) &&
            (!d->by_id.given || check_request(reader, &d->by_id.request, "$.reads.by_id.request")) &&
            (!d->by_key.given || check_request(reader, &d->by_key.request, "$.reads.by_key.request")) &&
            (!d->listing.given || check_request(reader, &d->listing.request, "$.reads.listing.request"));
@@ -133,11 +143,32 @@ static bool is_plain_json(const char *text)
     return true;
 }
 
+/* Where the tokens of a channel come from. */
+static bool check_session(struct shape_reader *reader, const struct descriptor *d)
+{
+    bool session = d->auth == AUTH_SESSION, oauth2 = d->auth == AUTH_OAUTH2, has = descriptor_has_session(d);
+    bool login = d->login.request.method != NULL, refresh = d->refresh.request.method != NULL;
+    REQUIRE(session == (login != (d->login_step_count > 0)), "$.auth.login",
+            "kind session needs a login request, or steps where it takes several, other kinds must not have one");
+    REQUIRE(!oauth2 || refresh, "$.auth.refresh", "kind oauth2 needs the request that renews its token");
+    REQUIRE(has || !refresh, "$.auth.refresh", "only kinds session and oauth2 renew a token");
+    REQUIRE((login || refresh) == (d->token_part != NULL), "$.auth.token",
+            "a login request, and a refresh, need a program that takes the tokens out of the answer, others must not "
+            "have one");
+    REQUIRE(has || !d->refused_part, "$.auth.refused", "only kinds session and oauth2 have logins");
+    REQUIRE(!oauth2 || !d->credential_names, "$.auth.credentials",
+            "kind oauth2 has refresh_token, client_id and, where the client is confidential, client_secret");
+    REQUIRE(has || !d->session_names, "$.auth.values", "only kinds session and oauth2 have values");
+    REQUIRE(json_array_size(d->session_names) <= DESCRIPTOR_SESSION_VALUES_MAX, "$.auth.values",
+            "must be at most %d names", DESCRIPTOR_SESSION_VALUES_MAX);
+    return true;
+}
+
 static bool check_auth(struct shape_reader *reader, const struct descriptor *d)
 {
     bool session = d->auth == AUTH_SESSION, jwt = d->auth == AUTH_JWT;
-    REQUIRE((d->auth == AUTH_HEADER) == (d->auth_header != NULL), "$.auth.name",
-            "kind header needs the header's name, other kinds must not have it");
+    REQUIRE(session || (d->auth == AUTH_HEADER) == (d->auth_header != NULL), "$.auth.name",
+            "kind header needs the header's name, other kinds must not have it, session excepted");
     REQUIRE(d->auth == AUTH_HEADER || jwt || !d->auth_prefix, "$.auth.prefix",
             "only kinds header and jwt have a prefix");
     REQUIRE(jwt == (d->audience != NULL), "$.auth.audience",
@@ -145,20 +176,12 @@ static bool check_auth(struct shape_reader *reader, const struct descriptor *d)
     REQUIRE(!jwt || is_plain_json(d->audience), "$.auth.audience",
             "must be printable ASCII without quotes and backslashes");
     REQUIRE(!jwt || d->lifetime_s > 0, "$.auth.lifetime_s", "kind jwt needs the lifetime of its tokens");
-    REQUIRE(session == (d->login.method != NULL), "$.auth.login",
-            "kind session needs a login request, other kinds must not have one");
-    REQUIRE(
-        session == (d->token_part != NULL), "$.auth.token",
-        "kind session needs a program that takes the tokens out of the login's answer, other kinds must not have one");
     REQUIRE(d->auth != AUTH_PATH || uses_hole(reader, d->write.url_part), "$.write.request.url",
             "auth kind path: the address must hold a secret, such as .hole.secret");
     REQUIRE(d->auth != AUTH_BODY || uses_hole(reader, request_body(&d->write)), "$.write.request.body",
             "auth kind body: the body must hold a secret, such as .hole.secret");
-    REQUIRE(session || !d->session_names, "$.auth.values", "only kind session has values");
-    REQUIRE(json_array_size(d->session_names) <= DESCRIPTOR_SESSION_VALUES_MAX, "$.auth.values",
-            "must be at most %d names", DESCRIPTOR_SESSION_VALUES_MAX);
     REQUIRE(d->auth != AUTH_NONE || !d->credential_names, "$.auth.credentials", "kind none has no credentials");
-    return true;
+    return check_session(reader, d);
 }
 
 static bool check_key(struct shape_reader *reader, const struct descriptor *d)
@@ -197,8 +220,8 @@ static bool check_rule(struct shape_reader *reader, const struct descriptor *d, 
     REQUIRE(d->gives_id || !rule->id_part, path, "has an id although write.gives_id is false");
     REQUIRE(!rule->duplicate_part || success, path, "duplicate belongs to outcome committed");
     REQUIRE(!rule->stored_part || success, path, "stored belongs to outcome committed");
-    REQUIRE(rule->outcome != OUTCOME_SESSION_EXPIRED || d->auth == AUTH_SESSION, path,
-            "session_expired belongs to auth kind session");
+    REQUIRE(rule->outcome != OUTCOME_SESSION_EXPIRED || d->auth != AUTH_NONE, path,
+            "session_expired needs a credential that can expire");
     REQUIRE(!rule->reason || delivery_reason_from_name(rule->reason) >= 0, path,
             "its reason is not in the table of reasons");
     return true;

@@ -107,6 +107,13 @@ REQUEST_TABLE(login_request, HALF_BOTH)
 STEP_TABLE(read_step, read_request, HALF_READ)
 STEP_TABLE(write_step, write_request, HALF_WRITE)
 
+static const struct shape_member login_step_members[] = {
+    OBJECT("request", AT(descriptor_login, request), true, login_request, "write the request of this step"),
+    PROGRAM("keep", descriptor_login, keep_part, true, HALF_BOTH,
+            "write a program that takes session values out of the answer"),
+};
+static const struct shape login_step = SHAPE(descriptor_login, login_step_members);
+
 static const struct shape_member setting_members[] = {
     WORD("type", descriptor_setting, type, true, setting_types, "write \"string\", \"origin\", .."),
     BOOLEAN("required", descriptor_setting, required, false),
@@ -122,7 +129,11 @@ static const struct shape_member auth_members[] = {
     TEXT("prefix", descriptor, auth_prefix, false, NULL),
     TEXT("audience", descriptor, audience, false, NULL),
     {.name = "credentials", .kind = SHAPE_NAMES, .offset = AT(descriptor, credential_names)},
-    OBJECT("login", AT(descriptor, login), false, login_request, NULL),
+    OBJECT("login", AT(descriptor, login.request), false, login_request, NULL),
+    LIST("steps", descriptor, login_steps, login_step_count, false, login_step, NULL),
+    OBJECT("refresh", AT(descriptor, refresh.request), false, login_request, NULL),
+    BOOLEAN("refresh_repeatable", descriptor, refresh_repeatable, false),
+    PROGRAM("refused", descriptor, refused_part, false, HALF_BOTH, NULL),
     PROGRAM("token", descriptor, token_part, false, HALF_BOTH, NULL),
     {.name = "values", .kind = SHAPE_NAMES, .offset = AT(descriptor, session_names)},
     INTEGER("login_limit_ms", descriptor, login_limit_ms, 100, 120000, 15000),

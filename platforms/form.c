@@ -51,6 +51,7 @@ static void offer_all(struct holes *holes, const struct descriptor *descriptor)
     if (descriptor->auth == AUTH_WEBHOOK) offer(holes, "", "signature");
     if (descriptor->auth == AUTH_BASIC) offer(holes, "", "basic");
     if (descriptor->auth == AUTH_JWT) offer(holes, "", "jwt");
+    if (descriptor->auth == AUTH_OAUTH2) offer(holes, "", "client");
 }
 
 static json_t *holes_to_json(const struct holes *holes)

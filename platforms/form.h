@@ -7,9 +7,10 @@
  * and shown: it holds no secret. form_fill() puts the values in, each encoded for its place: percent-encoded in a URL
  * or form body, escaped in a JSON body, as it is elsewhere. The filled request holds secrets and is wiped when freed.
  *
- * Holes: secret, secret.<name>, session.<name>, basic (base64 of credentials user and password), timestamp (Unix
- * seconds of this send), signature (Standard Webhooks v1 over the header webhook-id, the timestamp and the body), jwt
- * (a token signed with HS256, of this send: RFC 7519).
+ * Holes: secret, secret.<name>, session.<name>, basic (base64 of credentials user and password), client (the same
+ * of client_id and client_secret, as RFC 6749, section 2.3.1, writes them), timestamp (Unix seconds of this send),
+ * signature (Standard Webhooks v1 over the header webhook-id, the timestamp and the body), jwt (a token signed with
+ * HS256, of this send: RFC 7519).
  *
  * URLs, header names and header values with control characters, URLs that are not http(s) and URLs with user
  * information are refused.

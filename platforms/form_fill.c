@@ -113,6 +113,24 @@ static bool put_basic(const struct form_fill *fill, struct filled *out, struct e
     return ok;
 }
 
+/* RFC 6749, section 2.3.1: both are encoded as in a form before they are joined. */
+static bool put_client(const struct form_fill *fill, struct filled *out, struct errbuf *err)
+{
+    static const char *const names[] = {"client_id", "client_secret"};
+    struct filled pair = {0};
+    bool ok = true;
+    for (int i = 0; i < 2 && ok; i++) {
+        struct filled value = {0};
+        ok = put_secret(fill, names[i], &value, err);
+        if (ok && i > 0) put(&pair, ":", 1);
+        if (ok) put_percent(&pair, value.bytes, value.len);
+        wipe(&value);
+    }
+    if (ok) put_base64(out, (const unsigned char *)pair.bytes, pair.len, sodium_base64_VARIANT_ORIGINAL);
+    wipe(&pair);
+    return ok;
+}
+
 /* "whsec_" and the key in base64. */
 static bool signing_key(const struct form_fill *fill, unsigned char key[SIGNING_KEY_MAX_BYTES], size_t *key_len,
                         struct errbuf *err)
@@ -245,6 +263,7 @@ static bool hole_value(const char *name, const struct form_fill *fill, const str
     if (strncmp(name, "secret.", 7) == 0) return put_secret(fill, name + 7, out, err);
     if (strncmp(name, "session.", 8) == 0) return put_session(fill, name + 8, out, err);
     if (strcmp(name, "basic") == 0) return put_basic(fill, out, err);
+    if (strcmp(name, "client") == 0) return put_client(fill, out, err);
     if (strcmp(name, "jwt") == 0) return put_jwt(fill, out, err);
     if (strcmp(name, "signature") == 0) return put_signature(fill, request, out, err);
     if (strcmp(name, "timestamp") != 0) return errbuf_set(err, "there is no hole \"%.40s\"", name);

@@ -86,9 +86,12 @@ static bool take_refusal(struct channel *channel, const struct answer *answer, i
 {
     bool expired = false;
     if (!auth_expired(channel, DESCRIPTOR_READ, answer, &expired, &out->detail)) return true;
-    out->wait_ms = limits_answer_ms(channel->descriptor, DESCRIPTOR_READ, answer, now_ms);
-    if (expired || (answer->status == 401 && channel->descriptor->auth == AUTH_SESSION))
-        out->kind = LOOKUP_SESSION;
+    out->wait_ms = is_success(answer) ? 0 : limits_answer_ms(channel->descriptor, DESCRIPTOR_READ, answer, now_ms);
+    const bool session = channel_has_session(channel);
+    if (expired || (answer->status == 401 && session))
+        out->kind = session ? LOOKUP_SESSION : LOOKUP_CREDENTIAL;
+    else if (is_success(answer))
+        return false;
     else if (out->wait_ms > 0 || answer->status == 429 || answer->status == 503)
         out->kind = LOOKUP_WAIT;
     else if (answer->status == 401 || answer->status == 403)
@@ -109,7 +112,7 @@ void lookup_take_answer(struct channel *channel, enum lookup_by by, const json_t
         errbuf_set(&out->detail, "%s", facts->error[0] != '\0' ? facts->error : "no complete answer");
         return;
     }
-    if (!is_success(answer) && take_refusal(channel, answer, now_ms, out)) return;
+    if (take_refusal(channel, answer, now_ms, out)) return;
     json_t *seen = json_copy((json_t *)input); /* shallow: jansson takes no const */
     json_object_set_new(seen, "answer", answer_to_json(answer));
     ask_programs(channel, lookup_of(channel, by), seen, answer, out);

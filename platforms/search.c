@@ -144,8 +144,13 @@ static enum search_took again(struct search *search, int64_t wait_ms)
     return ++search->tries >= SEARCH_TRIES_MAX ? finish(search, SEARCH_PAGE_FAILED) : SEARCH_TOOK_AGAIN;
 }
 
+/* A credential that is no session cannot be renewed here. */
 static enum search_took log_in(struct search *search)
 {
+    if (!channel_has_session(search->channel)) {
+        errbuf_set(&search->result.detail, "the credential has expired");
+        return finish(search, SEARCH_CREDENTIAL);
+    }
     errbuf_set(&search->result.detail, "the session was refused");
     return ++search->sessions > SESSIONS_MAX ? finish(search, SEARCH_CREDENTIAL) : SEARCH_TOOK_SESSION;
 }
@@ -355,11 +360,7 @@ static bool may_pass(int status)
 /* An answer that brings no page. */
 static enum search_took take_refusal(struct search *search, const struct answer *answer, int64_t now_ms)
 {
-    bool expired = false;
-    if (!auth_expired(search->channel, DESCRIPTOR_READ, answer, &expired, &search->result.detail))
-        return finish(search, SEARCH_DESCRIPTOR);
-    const bool session = search->channel->descriptor->auth == AUTH_SESSION;
-    if (expired || (session && answer->status == 401)) return log_in(search);
+    if (answer->status == 401 && channel_has_session(search->channel)) return log_in(search);
     errbuf_set(&search->result.detail, "status %d", answer->status);
     const int64_t wait_ms = limits_answer_ms(search->channel->descriptor, DESCRIPTOR_READ, answer, now_ms);
     if (wait_ms > 0 || may_pass(answer->status)) return again(search, wait_ms);
@@ -375,6 +376,10 @@ enum search_took search_take_answer(struct search *search, const struct transfer
         errbuf_set(&search->result.detail, "%s", facts->error[0] != '\0' ? facts->error : "no complete answer");
         return again(search, 0);
     }
+    bool expired = false; /* some say so inside a success */
+    if (!auth_expired(search->channel, DESCRIPTOR_READ, answer, &expired, &search->result.detail))
+        return finish(search, SEARCH_DESCRIPTOR);
+    if (expired) return log_in(search);
     set_answer(search, answer);
     if (answer->status < 200 || answer->status > 299) return take_refusal(search, answer, now_ms);
     if (answer->json == NULL || answer->headers_cut) { /* where a page goes on may stand in a header */

@@ -413,9 +413,9 @@ static bool session_is_over(struct view *v)
 }
 
 /* What the channel's own platform says about us holds for the channel; what somebody else's server says does not. */
-static bool prelude_of_channel(struct view *v, bool step, int status)
+static bool prelude_of_channel(struct view *v, int status)
 {
-    if (step && session_is_over(v)) {
+    if (session_is_over(v)) {
         v->out->session_expired = true;
         decide(v, EV_CREDENTIAL, RS_NONE);
     } else if (status == 401 || status == 403) {
@@ -430,15 +430,14 @@ static bool prelude_of_channel(struct view *v, bool step, int status)
 
 static void prelude_answered(struct view *v, enum verdict_prelude prelude, int status)
 {
-    bool step = prelude != VERDICT_LOGIN;
-    if (prelude != VERDICT_FETCH && prelude_of_channel(v, step, status)) return;
+    if (prelude == VERDICT_STEP && prelude_of_channel(v, status)) return;
     bool too_large = prelude == VERDICT_FETCH && v->facts->body_cut; /* it will not be smaller the next time */
     if (too_large || is_refusal(status) || status == 401 || status == 403) {
-        decide(v, step ? EV_REFUSED : EV_CREDENTIAL, RS_NONE);
+        decide(v, EV_REFUSED, RS_NONE);
         return;
     }
     v->out->wait_ms = stated_wait_ms(v);
-    decide(v, step ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);
+    decide(v, EV_NOT_COMMITTED, RS_NONE);
 }
 
 void verdict_prelude(struct channel *channel, enum verdict_prelude prelude, const struct transfer_facts *facts,
@@ -447,11 +446,11 @@ void verdict_prelude(struct channel *channel, enum verdict_prelude prelude, cons
     struct view v;
     bool answered = facts->reached && (facts->complete || facts->body_cut);
     begin(&v, channel, facts, answer, context, out);
-    if (facts->forbidden && prelude != VERDICT_LOGIN)
+    if (facts->forbidden)
         decide(&v, EV_REFUSED, RS_NONE);
     else if (answered)
         prelude_answered(&v, prelude, facts->status);
     else
-        decide(&v, prelude != VERDICT_LOGIN && facts->reached ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);
+        decide(&v, facts->reached ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);
     json_decref(v.input);
 }

@@ -57,15 +57,14 @@ void verdict(struct channel *channel, const struct transfer_facts *facts, const 
 
 /* A request that had to succeed before the write could be sent. */
 enum verdict_prelude {
-    VERDICT_LOGIN,
     VERDICT_STEP,
     VERDICT_FETCH, /* a step without the channel's credential: no refusal of it, and no limit of the channel's */
 };
 
 /*
  * The outcome of an attempt whose prelude failed: it had no answer, or one without what was needed. Nothing of the
- * write has left, so the outcome is never EV_UNKNOWN: EV_NOT_SENT, EV_WAIT, EV_CREDENTIAL; for a step also EV_REFUSED
- * and, so that a step that always fails uses up the budget, EV_NOT_COMMITTED.
+ * write has left, so the outcome is never EV_UNKNOWN: EV_NOT_SENT, EV_WAIT, EV_CREDENTIAL, EV_REFUSED and,
+ * so that a step that always fails uses up the budget, EV_NOT_COMMITTED.
  */
 void verdict_prelude(struct channel *channel, enum verdict_prelude prelude, const struct transfer_facts *facts,
                      const struct answer *answer, const struct verdict_context *context, struct outcome *out);

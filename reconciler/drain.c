@@ -189,7 +189,7 @@ int drain_run(struct process *p, const struct drain_options *options)
     }
     drain_say_plan(&d.voice, &d.list, reconciler_now_ms(r));
     r->draining = true;
-    r->dry_run = options->dry_run;
+    r->dry_run = r->keepers.read_only = options->dry_run;
     r->picks = picks;
     r->tell_resolved = on_resolved;
     r->tell_walk = on_walk;

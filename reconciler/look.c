@@ -232,7 +232,7 @@ static bool look_all(struct look *look, struct errbuf *err)
     look->code = 2;
     if (!link_open(r->link, err) || !reconciler_read_time(r, &overview, err)) return false;
     look->code = 0;
-    r->draining = r->dry_run = true;
+    r->draining = r->dry_run = r->keepers.read_only = true;
     r->tell_resolved = on_resolved;
     r->tell_walk = on_walk;
     r->tell_context = look;

@@ -24,7 +24,9 @@
 
 const struct service_program process_program = {"landfall-reconciler", SERVICE_RECONCILER_PORT};
 
-static const char *const crash_points[] = {"after_walk_begin", "after_page", "before_resolve", "after_resolve", NULL};
+static const char *const crash_points[] = {
+    "after_walk_begin", "after_page", "after_login", "after_session", "before_resolve", "after_resolve", NULL,
+};
 
 /* ---- opening ---- */
 
@@ -54,12 +56,14 @@ static bool open_reconciler(struct process *p, struct errbuf *err)
     if (!setup_ledger(p->config, r->name, r->fleet.longest_window_ms, &r->ledger, err)) return false;
     r->link = setup_link(p->config, &r->ledger, r->name);
     r->round = round_new(&r->ledger);
-    r->pool = transfer_pool_new(RECONCILER_WALKS_MAX, &p->config->fetch_allowed);
+    r->keepers = (struct keeper_fleet){
+        .ledger = &r->ledger, .link = r->link, .name = r->name, .round_limit_ms = p->config->redis_round_limit_ms};
     r->lane_count = channel_set_count(r->fleet.channels);
+    r->pool = transfer_pool_new(RECONCILER_WALKS_MAX + (int)r->lane_count, &p->config->fetch_allowed);
     r->lanes = xcalloc(r->lane_count, sizeof *r->lanes);
     for (size_t i = 0; i < r->lane_count; i++) {
         r->lanes[i].channel = channel_set_at(r->fleet.channels, i);
-        session_init(&r->lanes[i].session);
+        keeper_init(&r->lanes[i].keeper, r->lanes[i].channel, DESCRIPTOR_READ, &r->keepers);
     }
     return true;
 }
@@ -90,9 +94,9 @@ void process_close(struct process *p)
         walk_drop(r, &r->walks[i]);
     transfer_pool_free(&r->pool);
     round_free(&r->round);
-    link_free(&r->link);
     for (size_t i = 0; i < r->lane_count; i++)
-        session_fini(&r->lanes[i].session);
+        keeper_fini(&r->lanes[i].keeper);
+    link_free(&r->link);
     free(r->lanes);
     free(r->strangers);
     fleet_fini(&r->fleet);
@@ -122,7 +126,8 @@ static bool is_walking(const struct reconciler *r)
 bool process_over(const struct process *p)
 {
     const struct reconciler *r = &p->reconciler;
-    return p->service.stop_at_once || (r->stopping && (!is_walking(r) || !link_is_open(r->link)));
+    return p->service.stop_at_once ||
+           (r->stopping && ((!is_walking(r) && !reading_logs_in(r)) || !link_is_open(r->link)));
 }
 
 /* ---- a turn ---- */
@@ -157,7 +162,7 @@ static void reload(struct process *p)
     for (size_t i = 0; i < r->lane_count; i++) {
         struct lane *lane = &r->lanes[i];
         if (!channel_reload(lane->channel)) continue;
-        session_drop(&lane->session);
+        keeper_renew(&lane->keeper);
         lane->refusal_told = false;
     }
 }

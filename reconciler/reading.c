@@ -3,9 +3,9 @@
  * reading: the steps of a walk with the platform: login, look-ups, pages of the listing.
  *
  * The strongest evidence is asked for first: posts by their id, then by our key, then one walk over the listing for all
- * that is left. A login counts against small quotas, so there is one per channel and process, and where it fails the
- * walk ends. All requests here are reads and logins; what they answer is judged by search, lookup and auth, and
- * whatever is not an answer leaves everything as uncertain as it was.
+ * that is left. The session is the fleet's (session/keeper.h); where there is none to be had the walk ends. All
+ * requests here are reads and logins; what they answer is judged by search, lookup and auth, and whatever is not an
+ * answer leaves everything as uncertain as it was.
  */
 #include "reconciler/reconciler.h"
 
@@ -23,10 +23,13 @@
 
 #define READING_BACKOFF_MS     500 /* after an answer that brought nothing; doubles */
 #define READING_BACKOFF_CAP_MS 10000
-#define READING_TRIES_MAX      5 /* such answers in a row */
-#define READING_LOGINS_MAX     3 /* in one walk */
+#define READING_TRIES_MAX      5  /* such answers in a row */
+#define READING_ENDS_MAX       3  /* of sessions in a row */
+#define READING_LOGIN_MS       50 /* a login under way is looked at so often */
 
 /* ---- ends ---- */
+
+static const char refused_while_reading[] = "the credential was refused while the account was read";
 
 static void note_why(struct walk *w, const char *why)
 {
@@ -46,13 +49,13 @@ void reading_give_up(struct walk *w, enum search_end end, const char *result, co
 }
 
 /* One alert, and the channel pauses: nothing goes in or out with a credential that is refused. */
-static void credential_refused(struct walk *w, int status)
+static void credential_refused(struct walk *w, int status, const char *why)
 {
     reading_give_up(w, SEARCH_CREDENTIAL, search_end_name(SEARCH_CREDENTIAL), search_end_meaning(SEARCH_CREDENTIAL));
     if (w->channel_paused || w->lane->refusal_told || w->reads_only) return;
     w->lane->refusal_told = true;
-    log_event(LOG_LEVEL_ERROR, "channel.paused", LOG_S("channel", w->lane->channel->name),
-              LOG_S("why", "the credential was refused while the account was read"), LOG_I("status", status));
+    log_event(LOG_LEVEL_ERROR, "channel.paused", LOG_S("channel", w->lane->channel->name), LOG_S("why", why),
+              LOG_I("status", status));
     memset(&w->note, 0, sizeof w->note);
     w->note.base.channel = w->lane->channel->name;
     w->note.op = CHANNEL_PAUSE;
@@ -170,7 +173,7 @@ static bool send_form(struct reconciler *r, struct walk *w, const struct form *f
     struct errbuf err = {{0}};
     struct http_request request;
     const struct channel *channel = w->lane->channel;
-    const struct form_fill fill = {&channel->credentials, &w->lane->session, clock_wall_ms() / 1000,
+    const struct form_fill fill = {&channel->credentials, &w->lane->keeper.session, clock_wall_ms() / 1000,
                                    channel->descriptor};
     if (!form_fill(form, &fill, &request, &err)) {
         log_event_limited(LOG_LEVEL_ERROR, "read.broken", LOG_S("channel", w->lane->channel->name),
@@ -179,46 +182,56 @@ static bool send_form(struct reconciler *r, struct walk *w, const struct form *f
         return false;
     }
     const struct transfer_options options = {.limit_ms = limit_ms, .body_max_bytes = ANSWER_BODY_MAX_BYTES, .owner = w};
+    w->session_count = w->lane->keeper.count;
     w->transfer = transfer_start(r->pool, &request, &options);
     w->phase = WALK_SENT;
     http_request_fini(&request);
     return true;
 }
 
-static void login(struct reconciler *r, struct walk *w)
+static void wait_for_login(struct walk *w)
 {
-    struct errbuf err = {{0}};
-    struct form form;
-    struct channel *channel = w->lane->channel;
-    if (++w->logins > READING_LOGINS_MAX) {
-        credential_refused(w, 401);
+    w->phase = WALK_WAIT;
+    w->resume_boot_ms = clock_boottime_ms() + READING_LOGIN_MS;
+}
+
+static void start_login(struct reconciler *r, struct walk *w, struct http_request *request)
+{
+    const struct transfer_options options = {
+        .limit_ms = keeper_limit_ms(&w->lane->keeper), .body_max_bytes = ANSWER_BODY_MAX_BYTES, .owner = NULL};
+    w->lane->login = transfer_start(r->pool, request, &options);
+    http_request_fini(request);
+    wait_for_login(w);
+}
+
+/* There is none to be had for now. */
+static void no_session(struct reconciler *r, struct walk *w)
+{
+    const struct keeper_trouble *trouble = &w->lane->keeper.trouble;
+    if (trouble->kind == KEEPER_REFUSED) {
+        credential_refused(w, trouble->status, trouble->why);
         return;
     }
-    if (!auth_login_form(channel, DESCRIPTOR_READ, &form, &err)) {
-        log_event_limited(LOG_LEVEL_ERROR, "login.broken", LOG_S("channel", channel->name), LOG_S("why", err.text));
-        reading_give_up(w, SEARCH_DESCRIPTOR, search_end_name(SEARCH_DESCRIPTOR), err.text);
-        return;
-    }
-    session_login_begun(&w->lane->session);
-    w->asked = WALK_ASKED_LOGIN;
-    if (!send_form(r, w, &form, channel->descriptor->login_limit_ms))
-        session_login_failed(&w->lane->session, 0, clock_boottime_ms());
-    form_fini(&form);
+    w->out_of_reach = true;
+    w->outlook.not_before_ms = reconciler_now_ms(r) + trouble->wait_ms;
+    if (trouble->asked) block_channel(w, w->outlook.not_before_ms);
+    reading_give_up(w, SEARCH_GIVEN_UP, "login_failed", trouble->why);
 }
 
 /* False: there is no session now, and what has to be done about it has been begun. */
 static bool have_session(struct reconciler *r, struct walk *w)
 {
-    struct session *session = &w->lane->session;
-    switch (session_state(w->lane->channel, session, clock_boottime_ms())) {
-    case SESSION_NOT_NEEDED:
-    case SESSION_READY: return true;
-    case SESSION_LOGIN: login(r, w); return false;
-    case SESSION_WAIT: break;
+    struct http_request request;
+    if (w->ends > READING_ENDS_MAX) {
+        credential_refused(w, 401, refused_while_reading);
+        return false;
     }
-    w->out_of_reach = true;
-    w->outlook.not_before_ms = reconciler_now_ms(r) + session->not_before_boot_ms - clock_boottime_ms();
-    reading_give_up(w, SEARCH_GIVEN_UP, "login_failed", "the last login failed; the next one has to wait");
+    switch (keeper_ask(&w->lane->keeper, &request)) {
+    case KEEPER_READY: return true;
+    case KEEPER_SEND: start_login(r, w, &request); break;
+    case KEEPER_BUSY: wait_for_login(w); break;
+    case KEEPER_TROUBLE: no_session(r, w); break;
+    }
     return false;
 }
 
@@ -236,31 +249,10 @@ void reading_step(struct reconciler *r, struct walk *w)
 
 /* ---- answers ---- */
 
-static void take_login(struct reconciler *r, struct walk *w, const struct transfer_facts *facts,
-                       const struct answer *answer)
+static void session_ended(struct walk *w)
 {
-    struct errbuf err = {{0}};
-    struct channel *channel = w->lane->channel;
-    const int64_t now = clock_boottime_ms();
-    int64_t wait_ms = 0;
-    w->phase = WALK_READ;
-    if (facts->complete) {
-        wait_ms = limits_answer_ms(channel->descriptor, DESCRIPTOR_READ, answer, clock_wall_ms());
-        if (auth_take_session(channel, DESCRIPTOR_READ, answer, wait_ms, now, &w->lane->session, &err)) return;
-    } else {
-        session_login_failed(&w->lane->session, 0, now);
-        errbuf_set(&err, "the login had no answer: %s", facts->error);
-    }
-    log_event_limited(LOG_LEVEL_WARN, "login.failed", LOG_S("channel", channel->name), LOG_I("status", facts->status),
-                      LOG_S("why", err.text));
-    if (facts->complete && (facts->status == 401 || facts->status == 403)) {
-        credential_refused(w, facts->status);
-        return;
-    }
-    w->out_of_reach = true;
-    w->outlook.not_before_ms = reconciler_now_ms(r) + w->lane->session.not_before_boot_ms - now;
-    if (wait_ms > 0) block_channel(w, w->outlook.not_before_ms);
-    reading_give_up(w, SEARCH_GIVEN_UP, "login_failed", err.text);
+    w->ends++;
+    keeper_expired(&w->lane->keeper, w->session_count);
 }
 
 static void take_lookup(struct reconciler *r, struct walk *w, const struct transfer_facts *facts,
@@ -281,12 +273,12 @@ static void take_lookup(struct reconciler *r, struct walk *w, const struct trans
         w->out_of_reach = true;
         reading_give_up(w, SEARCH_PAGE_FAILED, search_end_name(SEARCH_PAGE_FAILED), found.detail.text);
     } else if (found.kind == LOOKUP_SESSION) {
-        session_drop(&w->lane->session);
+        session_ended(w);
     } else if (found.kind == LOOKUP_CREDENTIAL) {
-        credential_refused(w, facts->status);
+        credential_refused(w, facts->status, refused_while_reading);
     } else {
         w->tries = 0;
-        w->logins = 0;
+        w->ends = 0;
         w->result = "looked_up";
         subject_take_lookup(w->subject, channel, by_key, &found);
     }
@@ -305,12 +297,13 @@ static void take_page(struct reconciler *r, struct walk *w, const struct transfe
     switch (took) {
     case SEARCH_TOOK_ON:
         w->tries = 0;
-        w->logins = 0;
+        w->ends = 0;
         break;
     case SEARCH_TOOK_AGAIN: wait_for_platform(r, w, search_wait_ms(w->search)); break;
-    case SEARCH_TOOK_SESSION: session_drop(&w->lane->session); break;
+    case SEARCH_TOOK_SESSION: session_ended(w); break;
     case SEARCH_TOOK_END:
-        if (search_result(w->search)->end == SEARCH_CREDENTIAL) credential_refused(w, facts->status);
+        if (search_result(w->search)->end == SEARCH_CREDENTIAL)
+            credential_refused(w, facts->status, refused_while_reading);
         break;
     }
 }
@@ -322,10 +315,38 @@ static void take(struct reconciler *r, struct walk *w, struct transfer *transfer
     w->transfer = NULL;
     w->phase = WALK_READ;
     switch (w->asked) {
-    case WALK_ASKED_LOGIN: take_login(r, w, facts, answer); break;
     case WALK_ASKED_ID:
     case WALK_ASKED_KEY: take_lookup(r, w, facts, answer); break;
     case WALK_ASKED_SEARCH: take_page(r, w, facts, answer); break;
+    }
+}
+
+static struct lane *lane_of_login(struct reconciler *r, const struct transfer *transfer)
+{
+    for (size_t i = 0; i < r->lane_count; i++)
+        if (r->lanes[i].login == transfer) return &r->lanes[i];
+    return NULL;
+}
+
+bool reading_logs_in(const struct reconciler *r)
+{
+    for (size_t i = 0; i < r->lane_count; i++)
+        if (r->lanes[i].login != NULL) return true;
+    return false;
+}
+
+/* The lane's walk, if there is one, goes on, or is told what the trouble is. */
+static void take_login(struct reconciler *r, struct lane *lane, struct transfer *transfer)
+{
+    lane->login = NULL;
+    const bool trouble =
+        keeper_take(&lane->keeper, transfer_facts(transfer), transfer_answer(transfer)) == KEEPER_TROUBLE;
+    for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++) {
+        struct walk *w = &r->walks[i];
+        if (w->lane != lane || w->phase != WALK_WAIT) continue;
+        w->phase = WALK_READ;
+        w->resume_boot_ms = 0;
+        if (trouble) no_session(r, w);
     }
 }
 
@@ -334,7 +355,11 @@ void reading_collect(struct reconciler *r)
     struct transfer *transfer;
     while ((transfer = transfer_next_done(r->pool)) != NULL) {
         struct walk *w = transfer_owner(transfer);
-        if (w->transfer == transfer) take(r, w, transfer); /* else its walk is over */
+        struct lane *lane = lane_of_login(r, transfer);
+        if (lane != NULL)
+            take_login(r, lane, transfer);
+        else if (w->transfer == transfer)
+            take(r, w, transfer); /* else its walk is over */
         transfer_free(&transfer);
     }
 }

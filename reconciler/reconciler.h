@@ -32,6 +32,7 @@
 #include "platforms/transfer.h"
 #include "reconciler/gauges.h"
 #include "reconciler/subject.h"
+#include "session/keeper.h"
 #include "runtime/config.h"
 
 #define RECONCILER_WALKS_MAX 8
@@ -46,7 +47,8 @@
 
 struct lane {
     struct channel *channel;
-    struct session session;
+    struct keeper keeper;   /* of channels with sessions */
+    struct transfer *login; /* in flight: it goes on where its walk ends, for what it brings may exist once only */
     bool walking;
     size_t next_offset;             /* the next walk starts there in the channel's uncertain deliveries */
     struct resolve_outlook carried; /* what the deliveries before that offset want */
@@ -73,7 +75,7 @@ enum walk_phase {
     WALK_END,     /* gives the lease back */
 };
 
-enum walk_asked { WALK_ASKED_LOGIN, WALK_ASKED_ID, WALK_ASKED_KEY, WALK_ASKED_SEARCH };
+enum walk_asked { WALK_ASKED_ID, WALK_ASKED_KEY, WALK_ASKED_SEARCH };
 
 /* One decision on its way to the ledger. */
 struct apply_item {
@@ -112,8 +114,9 @@ struct walk {
     struct subject *subject; /* a look-up's */
     size_t lookup_at[SUBJECT_ROUTES];
     struct transfer *transfer;
-    int tries;  /* requests in a row that brought nothing */
-    int logins; /* in this walk */
+    int tries;             /* requests in a row that brought nothing */
+    int ends;              /* of the session, in a row */
+    int64_t session_count; /* which of the keeper's sessions the request carries */
     int64_t resume_boot_ms;
 
     struct apply_item *items; /* REQUEST_BATCH_MAX of them */
@@ -147,6 +150,7 @@ struct reconciler {
     struct redis_link *link;
     struct ledger_round *round;
     struct transfer_pool *pool;
+    struct keeper_fleet keepers;
     struct lane *lanes; /* one for each channel, in their order */
     size_t lane_count;
     struct walk walks[RECONCILER_WALKS_MAX];
@@ -202,6 +206,8 @@ bool walk_wants_round(const struct walk *w, int64_t now_boot_ms);
 void reading_step(struct reconciler *r, struct walk *w);
 /* Collects finished transfers. */
 void reading_collect(struct reconciler *r);
+/* True while a login is in flight. */
+bool reading_logs_in(const struct reconciler *r);
 /* The reading ends here; what was found so far counts. `result` is a literal. */
 void reading_give_up(struct walk *w, enum search_end end, const char *result, const char *why);
 

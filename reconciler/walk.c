@@ -78,10 +78,7 @@ bool walk_begin(struct reconciler *r, struct lane *lane)
 void walk_drop(struct reconciler *r, struct walk *w)
 {
     if (w->phase == WALK_FREE) return;
-    if (w->transfer != NULL) {
-        transfer_abort(w->transfer);
-        if (w->asked == WALK_ASKED_LOGIN) session_login_failed(&w->lane->session, 0, clock_boottime_ms());
-    }
+    if (w->transfer != NULL) transfer_abort(w->transfer);
     round_forget(r->round, &w->lease.base);
     round_forget(r->round, &w->note.base);
     for (size_t i = 0; i < w->item_count; i++)
@@ -152,7 +149,6 @@ void walk_stop(struct reconciler *r, struct walk *w)
     if (w->transfer != NULL) {
         transfer_abort(w->transfer);
         w->transfer = NULL;
-        if (w->asked == WALK_ASKED_LOGIN) session_login_failed(&w->lane->session, 0, clock_boottime_ms());
     }
     round_forget(r->round, &w->lease.base);
     if (w->reads_only)

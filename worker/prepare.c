@@ -57,7 +57,7 @@ static bool start(struct worker *w, struct slot *slot, struct errbuf *err)
     struct form form;
     struct http_request request;
     struct channel *c = slot->lane->channel;
-    const struct form_fill fill = {&c->credentials, &slot->lane->session, clock_wall_ms() / 1000, c->descriptor};
+    const struct form_fill fill = {&c->credentials, &slot->lane->keeper.session, clock_wall_ms() / 1000, c->descriptor};
     if (!request_render_step(c, slot->attempt.step, slot->each_at, slot->input, &slot->files, &form, err)) return false;
     bool ok = form_fill(&form, &fill, &request, err);
     form_fini(&form);
@@ -88,7 +88,7 @@ void prepare_collect(struct worker *w, struct slot *slot, struct transfer *trans
     const struct transfer_facts *facts = transfer_facts(transfer);
     const struct answer *answer = transfer_answer(transfer);
     const struct verdict_context context = {
-        .input = slot->input, .now_ms = ledger_now(w), .session = c->descriptor->auth == AUTH_SESSION};
+        .input = slot->input, .now_ms = ledger_now(w), .session = channel_has_session(c)};
     bool own = !c->descriptor->prepare[slot->attempt.step].request.anonymous;
     slot->transfer = NULL;
     if (own) slot->transfer_end = facts->complete ? TRANSFER_ANSWERED : TRANSFER_FAILED; /* tells of the platform */
@@ -99,7 +99,7 @@ void prepare_collect(struct worker *w, struct slot *slot, struct transfer *trans
         return;
     }
     verdict_prelude(c, own ? VERDICT_STEP : VERDICT_FETCH, facts, answer, &context, &slot->outcome);
-    if (slot->outcome.session_expired) session_drop(&slot->lane->session);
+    if (slot->outcome.session_expired) keeper_expired(&slot->lane->keeper, slot->session_count);
     log_event_limited(LOG_LEVEL_WARN, "step.failed", LOG_S("delivery", slot->delivery),
                       LOG_S("step", c->descriptor->prepare[slot->attempt.step].name), LOG_I("status", facts->status),
                       LOG_S("why", facts->complete ? err.text : facts->error));

@@ -22,8 +22,8 @@
 const struct service_program process_program = {"landfall-worker", SERVICE_WORKER_PORT};
 
 static const char *const crash_points[] = {
-    "after_read",      "before_claim", "after_claim",   "after_prepare", "before_first_byte",
-    "after_last_byte", "after_answer", "before_settle", "after_settle",  NULL,
+    "after_read",        "before_claim",    "after_claim",  "after_login",   "after_session", "after_prepare",
+    "before_first_byte", "after_last_byte", "after_answer", "before_settle", "after_settle",  NULL,
 };
 
 /* ---- opening ---- */
@@ -43,7 +43,7 @@ static void open_lanes(struct worker *w)
     for (size_t i = 0; i < w->lane_count; i++) {
         w->lanes[i].owner.kind = OWNER_LANE;
         w->lanes[i].channel = channel_set_at(w->channels, i);
-        session_init(&w->lanes[i].session);
+        keeper_init(&w->lanes[i].keeper, w->lanes[i].channel, DESCRIPTOR_WRITE, &w->fleet);
     }
 }
 
@@ -61,6 +61,8 @@ static bool open_worker(struct process *p, struct errbuf *err)
     if (!spool_open(p->config, p->name, &w->spool, err)) return false;
     w->slot_count = (int)p->config->worker_slots;
     w->slots = xcalloc((size_t)w->slot_count, sizeof *w->slots);
+    w->fleet = (struct keeper_fleet){
+        .ledger = &w->ledger, .link = w->link, .name = p->name, .round_limit_ms = p->config->redis_round_limit_ms};
     open_lanes(w);
     w->pool = transfer_pool_new(w->slot_count + (int)w->lane_count, &p->config->fetch_allowed);
     return true;
@@ -105,9 +107,9 @@ void process_close(struct process *p)
     spool_close(&w->spool);
     feed_batch_fini(&w->backlog);
     feed_free(&w->feed);
-    link_free(&w->link);
     for (size_t i = 0; i < w->lane_count; i++)
-        session_fini(&w->lanes[i].session);
+        keeper_fini(&w->lanes[i].keeper);
+    link_free(&w->link);
     free(w->lanes);
     free(w->slots);
     tally_fini(&w->tally);
@@ -288,7 +290,7 @@ static void reload(struct process *p)
     for (size_t i = 0; i < p->worker.lane_count; i++) {
         struct lane *lane = &p->worker.lanes[i];
         if (!channel_reload(lane->channel)) continue;
-        session_drop(&lane->session);
+        keeper_renew(&lane->keeper);
         settle_lift(lane, WORKER_PAUSED_BY_CREDENTIAL);
     }
 }

@@ -96,10 +96,11 @@ static void pause_answered(struct lane *lane)
     const struct channel_request *pause = &lane->pause;
     if (lane->pause_due && pause->base.result == REQUEST_UNKNOWN) lane->pause_unsure = true;
     if (!told(&lane->pause_due, pause)) return;
-    if (lane->pause_status > 0 && (pause->value > 0 || lane->pause_unsure))
+    if (lane->pause_why && (pause->value > 0 || lane->pause_unsure))
         log_event(LOG_LEVEL_ERROR, "channel.paused", LOG_S("channel", lane->channel->name),
-                  LOG_S("why", "the credential was refused"), LOG_I("status", lane->pause_status));
+                  LOG_S("why", lane->pause_why), LOG_I("status", lane->pause_status));
     lane->pause_unsure = false;
+    lane->pause_why = NULL;
     lane->pause_status = 0;
 }
 

@@ -24,7 +24,7 @@ static void at_point(void *context, enum transfer_point point)
 
 static bool needs_session(const struct slot *slot)
 {
-    return slot->lane->channel->descriptor->auth == AUTH_SESSION;
+    return channel_has_session(slot->lane->channel);
 }
 
 /* Nobody can read this platform back, and it honours no key: not even the connection is trusted to be new by chance. */
@@ -38,7 +38,7 @@ static void start_write(struct worker *w, struct slot *slot)
     struct errbuf err = {{0}};
     struct http_request request;
     const struct channel *c = slot->lane->channel;
-    const struct form_fill fill = {&c->credentials, &slot->lane->session, clock_wall_ms() / 1000, c->descriptor};
+    const struct form_fill fill = {&c->credentials, &slot->lane->keeper.session, clock_wall_ms() / 1000, c->descriptor};
     if (clock_boottime_ms() >= slot->deadline_boot_ms) {
         send_advance(w, slot, ATTEMPT_TOO_LATE);
         return;
@@ -59,6 +59,7 @@ static void start_write(struct worker *w, struct slot *slot)
         .at_point = at_point,
     };
     slot->started_boot_ms = clock_boottime_ms();
+    slot->session_count = slot->lane->keeper.count;
     slot->transfer = transfer_start(w->pool, &request, &options);
     slot_phase_set(slot, SLOT_SENDING);
     http_request_fini(&request);
@@ -74,81 +75,51 @@ void send_step(struct worker *w, struct slot *slot, const struct http_request *r
         .body_max_bytes = (size_t)c->descriptor->prepare[slot->attempt.step].keep_bytes_max,
         .owner = slot,
     };
+    slot->session_count = slot->lane->keeper.count;
     slot->transfer = transfer_start(w->pool, request, &options);
     slot_phase_set(slot, SLOT_PREPARE);
 }
 
 /* ---- logins ---- */
 
-static void start_login(struct worker *w, struct lane *lane)
+/* A login creates nothing: whatever became of it, the write was not sent. */
+static void fill_trouble(const struct lane *lane, struct outcome *outcome)
 {
-    struct errbuf err = {{0}};
-    struct form form;
-    struct http_request request;
-    struct channel *c = lane->channel;
-    const struct form_fill fill = {&c->credentials, NULL, clock_wall_ms() / 1000, c->descriptor};
-    if (!auth_login_form(c, DESCRIPTOR_WRITE, &form, &err)) {
-        session_login_failed(&lane->session, 0, clock_boottime_ms());
-        log_event_limited(LOG_LEVEL_ERROR, "login.broken", LOG_S("channel", c->name), LOG_S("why", err.text));
-        return;
-    }
-    if (form_fill(&form, &fill, &request, &err)) {
-        const struct transfer_options options = {.limit_ms = c->descriptor->login_limit_ms, .owner = lane};
-        session_login_begun(&lane->session);
-        (void)transfer_start(w->pool, &request, &options);
-        http_request_fini(&request);
-    } else {
-        session_login_failed(&lane->session, 0, clock_boottime_ms());
-        log_event_limited(LOG_LEVEL_ERROR, "login.broken", LOG_S("channel", c->name), LOG_S("why", err.text));
-    }
-    form_fini(&form);
+    static const enum delivery_event events[] = {
+        [KEEPER_REFUSED] = EV_CREDENTIAL, [KEEPER_LATER] = EV_WAIT, [KEEPER_FAILED] = EV_NOT_SENT};
+    const struct keeper_trouble *trouble = &lane->keeper.trouble;
+    memset(outcome, 0, sizeof *outcome);
+    outcome->kind = events[trouble->kind];
+    outcome->status = trouble->asked || trouble->kind == KEEPER_REFUSED ? trouble->status : 0;
+    outcome->wait_ms = trouble->kind == KEEPER_LATER ? trouble->wait_ms : 0;
+    snprintf(outcome->detail, sizeof outcome->detail, "%s", trouble->why);
 }
 
-static int64_t login_pause_ms(const struct lane *lane, int64_t now_boot_ms)
+static void login_collect(struct lane *lane, struct transfer *transfer)
 {
-    int64_t pause_ms = lane->session.not_before_boot_ms - now_boot_ms;
-    return pause_ms > 0 ? pause_ms : 1;
-}
-
-static void login_collect(struct worker *w, struct lane *lane, struct transfer *transfer)
-{
-    struct errbuf err = {{0}};
-    const struct transfer_facts *facts = transfer_facts(transfer);
-    const struct answer *answer = transfer_answer(transfer);
-    const struct verdict_context context = {.now_ms = ledger_now(w)};
-    int64_t now = clock_boottime_ms();
-    verdict_prelude(lane->channel, VERDICT_LOGIN, facts, answer, &context, &lane->login_outcome);
-    int64_t wait_ms = lane->login_outcome.wait_ms;
-    if (!facts->complete)
-        session_login_failed(&lane->session, wait_ms, now);
-    else if (auth_take_session(lane->channel, DESCRIPTOR_WRITE, answer, wait_ms, now, &lane->session, &err))
-        return;
+    if (keeper_take(&lane->keeper, transfer_facts(transfer), transfer_answer(transfer)) != KEEPER_TROUBLE) return;
     lane->login_failed = true;
-    if (lane->login_outcome.kind == EV_WAIT) lane->login_outcome.wait_ms = login_pause_ms(lane, now);
-    log_event_limited(LOG_LEVEL_WARN, "login.failed", LOG_S("channel", lane->channel->name),
-                      LOG_I("status", facts->status), LOG_S("why", facts->complete ? err.text : facts->error));
+    fill_trouble(lane, &lane->login_outcome);
 }
 
-/* The next login may only be tried later. The whole channel waits for it, off its slots. */
-static void login_later(struct worker *w, struct slot *slot)
+static void start_login(struct worker *w, struct lane *lane, struct http_request *request)
 {
-    memset(&slot->outcome, 0, sizeof slot->outcome);
-    slot->outcome.kind = EV_WAIT;
-    slot->outcome.wait_ms = login_pause_ms(slot->lane, clock_boottime_ms());
-    snprintf(slot->outcome.detail, sizeof slot->outcome.detail, "the last login failed, the next is tried later");
-    send_advance(w, slot, ATTEMPT_LOGIN_FAILED);
+    const struct transfer_options options = {.limit_ms = keeper_limit_ms(&lane->keeper), .owner = lane};
+    (void)transfer_start(w->pool, request, &options);
+    http_request_fini(request);
 }
 
 static void wait_for_session(struct worker *w, struct slot *slot)
 {
-    const struct session *session = &slot->lane->session;
+    struct http_request request;
     slot_phase_set(slot, SLOT_LOGIN);
-    switch (session_state(slot->lane->channel, session, clock_boottime_ms())) {
-    case SESSION_NOT_NEEDED:
-    case SESSION_READY: send_advance(w, slot, ATTEMPT_SESSION); break;
-    case SESSION_LOGIN: start_login(w, slot->lane); break;
-    case SESSION_WAIT:
-        if (!session->login_in_flight && !slot->lane->login_failed) login_later(w, slot);
+    switch (keeper_ask(&slot->lane->keeper, &request)) {
+    case KEEPER_READY: send_advance(w, slot, ATTEMPT_SESSION); break;
+    case KEEPER_SEND: start_login(w, slot->lane, &request); break;
+    case KEEPER_BUSY: break;
+    case KEEPER_TROUBLE: /* the channel waits for it, off its slots, or pauses */
+        fill_trouble(slot->lane, &slot->outcome);
+        send_advance(w, slot, ATTEMPT_LOGIN_FAILED);
         break;
     }
 }
@@ -201,7 +172,7 @@ static void write_collect(struct worker *w, struct slot *slot, struct transfer *
     if (facts->reached) w->tally.writes++;
     gauges_attempt(w->gauges, slot->channel, (double)(clock_boottime_ms() - slot->started_boot_ms) / 1000);
     verdict(slot->lane->channel, facts, transfer_answer(transfer), &context, &slot->outcome);
-    if (slot->outcome.session_expired) session_drop(&slot->lane->session);
+    if (slot->outcome.session_expired) keeper_expired(&slot->lane->keeper, slot->session_count);
     crash_point("after_answer");
     send_advance(w, slot, ATTEMPT_ANSWERED);
 }
@@ -223,7 +194,7 @@ void send_collect(struct worker *w)
     while ((transfer = transfer_next_done(w->pool)) != NULL) {
         struct owner *owner = transfer_owner(transfer);
         if (owner->kind == OWNER_LANE)
-            login_collect(w, (struct lane *)owner, transfer);
+            login_collect((struct lane *)owner, transfer);
         else if (((struct slot *)owner)->phase == SLOT_PREPARE)
             prepare_collect(w, (struct slot *)owner, transfer);
         else

@@ -82,6 +82,8 @@ static void channel_effects(struct worker *w, struct slot *slot)
     if (d->pause_channel) {
         settle_pause(lane, WORKER_PAUSED_BY_CREDENTIAL);
         lane->pause_status = slot->outcome.status;
+        lane->pause_why =
+            lane->keeper.trouble.kind == KEEPER_REFUSED ? lane->keeper.trouble.why : "the credential was refused";
     }
     if (d->block_until_ms > 0) block(lane, slot->outcome.status > 0 ? "rate limit" : "login", d->block_until_ms);
     if (slot->outcome.spent_ms > 0) block(lane, "rate limit", ledger_now(w) + slot->outcome.spent_ms);

@@ -36,6 +36,7 @@
 #include "platforms/transfer.h"
 #include "platforms/verdict.h"
 #include "runtime/config.h"
+#include "session/keeper.h"
 #include "worker/attempt.h"
 #include "worker/tally.h"
 
@@ -70,8 +71,8 @@ struct owner {
 struct lane {
     struct owner owner;
     struct channel *channel;
-    int slots; /* held by this channel now */
-    struct session session;
+    int slots;                                   /* held by this channel now */
+    struct keeper keeper;                        /* of channels with sessions */
     struct outcome login_outcome;                /* of the last login, where it failed */
     bool login_failed;                           /* until its waiters were told */
     bool more;                                   /* deliveries wait for it: a slot that comes free is theirs */
@@ -79,6 +80,7 @@ struct lane {
     struct channel_request pause, block, health; /* what is to be told about the channel */
     bool pause_due, block_due, health_due;       /* to be told, or in the round */
     bool pause_unsure;                           /* an answer to `pause` was lost: it may be this one that paused */
+    const char *pause_why;                       /* for the alert; NULL: there is none */
     int pause_status;                            /* of the answer that refused the credential; 0: none did */
 };
 
@@ -121,7 +123,8 @@ struct slot {
     int64_t deadline_boot_ms; /* a write starts before */
     int64_t renew_boot_ms;    /* while steps run, the lease is prolonged then */
     struct renew_request renew;
-    bool renewing; /* renew waits in the ledger's round */
+    bool renewing;         /* renew waits in the ledger's round */
+    int64_t session_count; /* which of the keeper's sessions the request carries */
     int64_t started_boot_ms;
     bool has_outcome; /* known before the send: the item does not fit */
     enum { TRANSFER_NONE, TRANSFER_FAILED, TRANSFER_ANSWERED } transfer_end; /* of the write request */
@@ -148,6 +151,7 @@ struct worker {
     struct leap leap;
     struct spool *spool; /* NULL: outcomes are kept in memory only */
     struct transfer_pool *pool;
+    struct keeper_fleet fleet;
     struct lane *lanes; /* one for each channel, in their order */
     size_t lane_count;
     struct slot *slots;

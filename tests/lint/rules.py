@@ -8,9 +8,10 @@ MAY_INCLUDE = {
     "core": {"core", "keys"},
     "ledger": {"ledger", "core", "keys", "runtime"},
     "platforms": {"platforms", "core", "keys", "runtime"},
-    "worker": {"worker", "ledger", "platforms", "core", "keys", "runtime"},
-    "reconciler": {"reconciler", "ledger", "platforms", "core", "keys", "runtime"},
-    "cli": {"cli", "ledger", "platforms", "core", "keys", "runtime"},
+    "session": {"session", "ledger", "platforms", "core", "keys", "runtime"},
+    "worker": {"worker", "session", "ledger", "platforms", "core", "keys", "runtime"},
+    "reconciler": {"reconciler", "session", "ledger", "platforms", "core", "keys", "runtime"},
+    "cli": {"cli", "session", "ledger", "platforms", "core", "keys", "runtime"},
 }
 
 # Headers that only some files may include: (pattern of the header, pattern of the files that may, why).

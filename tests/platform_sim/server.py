@@ -16,9 +16,11 @@ from .cms import Ghost, Hashnode, WordPress
 from .faults import ACTIONS, Faults, Holds
 from .files import Files
 from .forem import Forem
+from .grants import Grants
 from .indexnow import IndexNow
 from .judge import Judge
 from .mastodon import Mastodon
+from .mediawiki import MediaWiki
 from .notices import Notices
 from .services import GitHubReleases, KeyedApi, Postmark
 from .webhook import Webhook
@@ -26,7 +28,7 @@ from .wire import Answer, BadRequest, Connection, Listener
 
 PLATFORMS = {platform.NAME: platform for platform in (
     IndexNow, Mastodon, Forem, Bluesky, Webhook, Notices, Files, WordPress, Ghost, Hashnode, Slack, Matrix, Telegram, Postmark,
-    GitHubReleases, KeyedApi)}
+    GitHubReleases, KeyedApi, MediaWiki, Grants)}
 THREAD_STACK_BYTES = 512 * 1024
 SECRET_CHARACTERS_MIN = 4
 

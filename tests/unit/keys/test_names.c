@@ -23,6 +23,8 @@ static void test_all_names(void **state)
         {NAMES_WALK, "mastodon/brand", "lf:{0}:walk:mastodon/brand"},
         {NAMES_POSTS, "mastodon/brand", "lf:{0}:posts:mastodon/brand"},
         {NAMES_CHANNEL, "mastodon/brand", "lf:{0}:channel:mastodon/brand"},
+        {NAMES_SESSION, "mastodon/brand", "lf:{0}:session:mastodon/brand"},
+        {NAMES_LOGIN, "mastodon/brand", "lf:{0}:login:mastodon/brand"},
         {NAMES_CHANNELS, NULL, "lf:{0}:channels"},
         {NAMES_COUNTS, NULL, "lf:{0}:counts"},
         {NAMES_EPOCH, NULL, "lf:{0}:epoch"},

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "platforms/auth.h"
+#include "platforms/transfer.h"
 
 static struct test_channels channels;
 
@@ -16,10 +17,12 @@ static int open_channels(void **state)
 {
     (void)state;
     setenv("TEST_TOKEN", "app-password", 1);
+    setenv("TEST_CLIENT", "client-1", 1);
     test_channels_open(&channels, DESCRIPTORS,
                        json_of("{'bluesky/brand': {'platform': 'bluesky', 'settings': {'identifier': 'brand.example'},"
                                "'credential': {'env': 'TEST_TOKEN'}}, 'forem/me': {'platform': 'forem', 'credential': "
-                               "{'env': 'TEST_TOKEN'}}}"));
+                               "{'env': 'TEST_TOKEN'}}, 'x/brand': {'platform': 'x', 'credentials': {"
+                               "'refresh_token': {'env': 'TEST_TOKEN'}, 'client_id': {'env': 'TEST_CLIENT'}}}}"));
     return 0;
 }
 
@@ -41,30 +44,33 @@ static void set_answer(struct answer *answer, int status, const char *body)
     answer_finish(answer);
 }
 
-static bool take(struct session *session, int status, const char *body, int64_t retry_after_ms, int64_t now,
-                 struct errbuf *err)
+static enum auth_took take(int step, int status, const char *body, struct session *session, int64_t *wait_ms)
 {
     struct answer answer;
+    struct errbuf err = {{0}};
+    const struct transfer_facts facts = {.reached = true, .complete = true, .status = status};
     answer_init(&answer, 100000);
     set_answer(&answer, status, body);
-    session_login_begun(session);
-    bool ok = auth_take_session(bluesky(), DESCRIPTOR_WRITE, &answer, retry_after_ms, now, session, err);
+    enum auth_took took = auth_take(bluesky(), DESCRIPTOR_WRITE, step, &facts, &answer, 1000, session, wait_ms, &err);
     answer_fini(&answer);
-    return ok;
+    assert_null(strstr(err.text, "secret-answer"));
+    return took;
 }
 
-static void test_login_and_lifetime(void **state)
+static void test_a_login_and_its_lifetime(void **state)
 {
     (void)state;
     struct session session;
     struct errbuf err;
+    int64_t wait_ms;
     session_init(&session);
-    assert_int_equal(session_state(channel_find(channels.set, "forem/me"), &session, 0), SESSION_NOT_NEEDED);
-    assert_int_equal(session_state(bluesky(), &session, 1000), SESSION_LOGIN);
+    assert_false(channel_has_session(channel_find(channels.set, "forem/me")));
+    assert_true(auth_can_login(bluesky()));
+    assert_false(session_is_whole(bluesky(), &session));
 
     struct form form;
     struct http_request request;
-    assert_true(auth_login_form(bluesky(), DESCRIPTOR_READ, &form, &err));
+    assert_true(auth_form(bluesky(), DESCRIPTOR_READ, 0, &form, &err));
     struct form_fill fill = {.credentials = &bluesky()->credentials};
     assert_true(form_fill(&form, &fill, &request, &err));
     assert_string_equal(request.body, "{\"identifier\":\"brand.example\",\"password\":\"app-password\"}");
@@ -72,48 +78,101 @@ static void test_login_and_lifetime(void **state)
     http_request_fini(&request);
     form_fini(&form);
 
-    session_login_begun(&session);
-    assert_int_equal(session_state(bluesky(), &session, 1000), SESSION_WAIT); /* one login in flight */
-    if (!take(&session, 200, "{'accessJwt':'a.b.c','refreshJwt':'r'}", 0, 1000, &err)) fail_msg("%s", err.text);
+    assert_int_equal(take(0, 200, "{'accessJwt':'a.b.c','refreshJwt':'r.s'}", &session, &wait_ms), AUTH_TOOK_ALL);
     assert_string_equal(secret_text(session_get(&session, "token")), "a.b.c");
-    assert_null(session_get(&session, "refresh"));
-    assert_int_equal(session_state(bluesky(), &session, 1000), SESSION_READY);
-    /* 7200 s, the last tenth left out */
-    assert_int_equal(session_state(bluesky(), &session, 1000 + 6480000 - 1), SESSION_READY);
-    assert_int_equal(session_state(bluesky(), &session, 1000 + 6480000), SESSION_LOGIN);
-    session_drop(&session);
-    assert_int_equal(session_state(bluesky(), &session, 1000), SESSION_LOGIN);
+    assert_true(session_is_whole(bluesky(), &session));
+    assert_int_equal(session.until_ms, 1000 + 6480000); /* 7200 s, the last tenth left out */
     session_fini(&session);
+    assert_null(session_get(&session, "token"));
 }
 
-static void test_failed_logins_wait(void **state)
+static void test_what_becomes_of_a_login(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"{'accessJwt':''}",      "{'accessJwt':7}", "{}",  "[]", "<html>", "",
-                                      "{'accessJwt':'a\\nb'}", "'secret-answer'", "null"};
-    struct session session;
-    struct errbuf err;
-    session_init(&session);
-    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        if (take(&session, 200, bad[i], 0, 1000, &err)) fail_msg("%s gave a session", bad[i]);
-        assert_has(err.text, "bluesky/brand: the login was answered with status 200 and no token");
-        assert_null(strstr(err.text, "secret-answer"));
-        assert_int_equal(session.count, 0);
-        assert_int_equal(session_state(bluesky(), &session, 1000), SESSION_WAIT);
-        assert_true(session.not_before_boot_ms <= 1000 + AUTH_LOGIN_BACKOFF_MAX_MS);
+    static const struct {
+        int status;
+        const char *body;
+        enum auth_took took;
+    } cases[] = {
+        {200, "{'accessJwt':''}", AUTH_LOST},
+        {200, "{'accessJwt':7}", AUTH_LOST},
+        {200, "{}", AUTH_LOST},
+        {200, "<html>", AUTH_LOST},
+        {200, "{'accessJwt':'a\\nb','refreshJwt':'r'}", AUTH_LOST},
+        {200, "'secret-answer'", AUTH_LOST},
+        {302, "{}", AUTH_FAILED},
+        {400, "{}", AUTH_REFUSED},
+        {401, "{}", AUTH_REFUSED},
+        {403, "{}", AUTH_REFUSED},
+        {404, "{}", AUTH_REFUSED},
+        {408, "{}", AUTH_FAILED},
+        {429, "{}", AUTH_WAIT},
+        {500, "{}", AUTH_FAILED},
+        {502, "{}", AUTH_LOST},
+        {503, "{}", AUTH_FAILED},
+        {504, "{}", AUTH_LOST},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct session session;
+        int64_t wait_ms;
+        session_init(&session);
+        if (take(0, cases[i].status, cases[i].body, &session, &wait_ms) != cases[i].took)
+            fail_msg("%d %s", cases[i].status, cases[i].body);
+        session_fini(&session);
     }
-    assert_int_equal(session.failures, sizeof(bad) / sizeof(*bad));
-    assert_true(session.not_before_boot_ms >= 1000 + AUTH_LOGIN_BACKOFF_MAX_MS / 2);
-    assert_int_equal(session_state(bluesky(), &session, session.not_before_boot_ms), SESSION_LOGIN);
+}
 
-    assert_false(take(&session, 429, "{}", 3600000, 1000, &err)); /* what the platform asks for, if that is longer */
-    assert_int_equal(session.not_before_boot_ms, 3601000);
-    session_login_begun(&session);
-    session_login_failed(&session, 0, 5000);
-    assert_false(session.login_in_flight);
-    assert_int_equal(session_state(bluesky(), &session, 5000), SESSION_WAIT);
-    assert_true(take(&session, 200, "{'accessJwt':'a.b.c'}", 0, 10000000, &err));
-    assert_int_equal(session.failures, 0);
+static void test_a_login_without_an_answer(void **state)
+{
+    (void)state;
+    struct session session;
+    struct answer answer;
+    struct errbuf err;
+    int64_t wait_ms;
+    session_init(&session);
+    answer_init(&answer, 100);
+    for (int reached = 0; reached <= 1; reached++) {
+        const struct transfer_facts facts = {.reached = reached, .error = "gone"};
+        assert_int_equal(auth_take(bluesky(), DESCRIPTOR_WRITE, 0, &facts, &answer, 1000, &session, &wait_ms, &err),
+                         reached ? AUTH_LOST : AUTH_FAILED);
+        assert_has(err.text, "bluesky/brand: the login had no answer: gone");
+    }
+    answer_fini(&answer);
+}
+
+/* A refresh need not bring everything anew. */
+static void test_what_a_refresh_does_not_name_stays(void **state)
+{
+    (void)state;
+    struct channel *x = channel_find(channels.set, "x/brand");
+    struct session session;
+    struct answer answer;
+    struct errbuf err;
+    struct form form;
+    struct http_request request;
+    int64_t wait_ms;
+    const struct transfer_facts facts = {.reached = true, .complete = true, .status = 200};
+    session_init(&session);
+    assert_false(auth_can_login(x));
+    assert_false(auth_can_refresh(x, &session));
+    auth_seed(x, &session);
+    assert_true(auth_can_refresh(x, &session) && !session_is_whole(x, &session));
+    assert_true(auth_form(x, DESCRIPTOR_READ, AUTH_REFRESH, &form, &err));
+    const struct form_fill fill = {.credentials = &x->credentials, .session = &session};
+    assert_true(form_fill(&form, &fill, &request, &err));
+    assert_has(request.body, "grant_type=refresh_token");
+    assert_has(request.body, "refresh_token=app-password");
+    http_request_fini(&request);
+    form_fini(&form);
+
+    answer_init(&answer, 100000);
+    set_answer(&answer, 200, "{'access_token':'at-1','expires_in':100,'token_type':'bearer'}");
+    assert_int_equal(auth_take(x, DESCRIPTOR_READ, AUTH_REFRESH, &facts, &answer, 1000, &session, &wait_ms, &err),
+                     AUTH_TOOK_ALL);
+    assert_string_equal(secret_text(session_get(&session, "token")), "at-1");
+    assert_string_equal(secret_text(session_get(&session, "refresh_token")), "app-password");
+    assert_int_equal(session.until_ms, 1000 + 90000);
+    answer_fini(&answer);
     session_fini(&session);
 }
 
@@ -148,8 +207,10 @@ static void test_expired(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_login_and_lifetime),
-        cmocka_unit_test(test_failed_logins_wait),
+        cmocka_unit_test(test_a_login_and_its_lifetime),
+        cmocka_unit_test(test_what_becomes_of_a_login),
+        cmocka_unit_test(test_a_login_without_an_answer),
+        cmocka_unit_test(test_what_a_refresh_does_not_name_stays),
         cmocka_unit_test(test_expired),
     };
     return cmocka_run_group_tests_name("auth", tests, open_channels, close_channels);

@@ -410,7 +410,7 @@ static void test_edges(void **state)
     assert_false(form_needs(&form, "secret"));
     assert_false(form_fill(&form, &fill, &request, &err));
     assert_has(err.text, "header a: what fills it holds a control character");
-    session_drop(&session);
+    session_fini(&session);
     session.values[session.count++] = (struct session_value){"token", secret_new("ab", 2)};
     assert_true(form_fill(&form, &fill, &request, &err));
     assert_true(request.has_body);

@@ -25,7 +25,7 @@ static int make_channel(void **state)
     struct errbuf err = {{0}};
     struct descriptor *d = NULL;
     if (!descriptor_load(TREE "/tests/unit/platforms/data/withid.json", &d, &err)) fail_msg("%s", err.text);
-    channel = (struct channel){.name = "withid/brand", .account = "brand", .descriptor = d};
+    channel = (struct channel){.name = "withid/brand", .account = "brand", .descriptor = d, .auth = d->auth};
     channel.settings =
         json_pack("{s:s, s:i, s:s}", "instance", "https://m.example", "max_graphemes", 40, "visibility", "public");
     return 0;

@@ -104,7 +104,13 @@ static json_t *decide(struct suite *suite, const json_t *input)
 static const struct descriptor_request *request_at(const struct descriptor *d, const char *path)
 {
     if (strcmp(path, "write.request") == 0) return &d->write;
-    if (strcmp(path, "auth.login") == 0) return &d->login;
+    if (strcmp(path, "auth.login") == 0) return &d->login.request;
+    if (strcmp(path, "auth.refresh") == 0) return &d->refresh.request;
+    for (size_t i = 0; i < d->login_step_count; i++) {
+        char step[64];
+        snprintf(step, sizeof(step), "auth.steps[%zu].request", i);
+        if (strcmp(path, step) == 0) return &d->login_steps[i].request;
+    }
     for (size_t i = 0; i < d->prepare_count; i++) {
         char step[64];
         snprintf(step, sizeof(step), "prepare[%zu].request", i);
@@ -223,9 +229,11 @@ static void test_fixtures(void **state)
         check_read_part(&suite, d->prepare[i].keep_part);
     for (size_t i = 0; i < d->read_prepare_count; i++)
         check_read_part(&suite, d->read_prepare[i].keep_part);
-    const char *const parts[] = {d->token_part,        d->by_id.found_part, d->by_id.gone_part,
-                                 d->by_key.found_part, d->by_key.gone_part, d->listing.entries_part,
-                                 d->listing.next_part, d->listing.end_part, d->marks_part};
+    for (size_t i = 0; i < d->login_step_count; i++)
+        check_read_part(&suite, d->login_steps[i].keep_part);
+    const char *const parts[] = {
+        d->token_part,           d->by_id.found_part,  d->by_id.gone_part,  d->by_key.found_part, d->by_key.gone_part,
+        d->listing.entries_part, d->listing.next_part, d->listing.end_part, d->marks_part,        d->refused_part};
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         check_read_part(&suite, parts[i]);
     json_decref(suite.programs_run);

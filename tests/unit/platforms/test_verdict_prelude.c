@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Logins and steps before the write: whatever became of them, the write has not left.
+ * Steps before the write: whatever became of them, the write has not left.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,17 +14,17 @@ static void preludes(void **state)
     (void)state;
     static const struct {
         const char *head;
-        enum delivery_event login, step;
+        enum delivery_event step;
     } cases[] = {
-        {"HTTP/1.1 200 X", EV_NOT_SENT, EV_NOT_COMMITTED},
-        {"HTTP/1.1 302 X", EV_NOT_SENT, EV_NOT_COMMITTED},
-        {"HTTP/1.1 400 X", EV_CREDENTIAL, EV_REFUSED},
-        {"HTTP/1.1 401 X", EV_CREDENTIAL, EV_CREDENTIAL},
-        {"HTTP/1.1 403 X", EV_CREDENTIAL, EV_CREDENTIAL},
-        {"HTTP/1.1 404 X", EV_CREDENTIAL, EV_REFUSED},
-        {"HTTP/1.1 413 X", EV_CREDENTIAL, EV_REFUSED},
-        {"HTTP/1.1 429 X\nRetry-After: 30", EV_WAIT, EV_WAIT},
-        {"HTTP/1.1 503 X\nRetry-After: 30", EV_NOT_SENT, EV_NOT_COMMITTED},
+        {"HTTP/1.1 200 X", EV_NOT_COMMITTED},
+        {"HTTP/1.1 302 X", EV_NOT_COMMITTED},
+        {"HTTP/1.1 400 X", EV_REFUSED},
+        {"HTTP/1.1 401 X", EV_CREDENTIAL},
+        {"HTTP/1.1 403 X", EV_CREDENTIAL},
+        {"HTTP/1.1 404 X", EV_REFUSED},
+        {"HTTP/1.1 413 X", EV_REFUSED},
+        {"HTTP/1.1 429 X\nRetry-After: 30", EV_WAIT},
+        {"HTTP/1.1 503 X\nRetry-After: 30", EV_NOT_COMMITTED},
     };
     struct channel channel = {.name = "test/x", .descriptor = with_id};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -34,11 +34,9 @@ static void preludes(void **state)
         struct outcome out;
         answer_of(&answer, cases[i].head, "{}");
         facts.status = answer.status;
-        verdict_prelude(&channel, VERDICT_LOGIN, &facts, &answer, &context, &out);
-        assert_int_equal(out.kind, cases[i].login);
-        assert_int_equal(out.wait_ms, strstr(cases[i].head, "Retry") ? 30000 : 0);
         verdict_prelude(&channel, VERDICT_STEP, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, cases[i].step);
+        assert_int_equal(out.wait_ms, strstr(cases[i].head, "Retry") ? 30000 : 0);
         assert_int_equal(out.session_expired, answer.status == 401);
         verdict_prelude(&channel, VERDICT_FETCH, &facts, &answer, &context, &out);
         bool about_us = cases[i].step == EV_CREDENTIAL, wait = cases[i].step == EV_WAIT;
@@ -52,8 +50,6 @@ static void preludes(void **state)
         facts.complete = false;
         verdict_prelude(&channel, VERDICT_STEP, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, EV_NOT_COMMITTED);
-        verdict_prelude(&channel, VERDICT_LOGIN, &facts, &answer, &context, &out);
-        assert_int_equal(out.kind, EV_NOT_SENT);
         facts.reached = false;
         verdict_prelude(&channel, VERDICT_STEP, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, EV_NOT_SENT);
@@ -62,8 +58,6 @@ static void preludes(void **state)
         assert_int_equal(out.kind, EV_REFUSED);
         verdict_prelude(&channel, VERDICT_STEP, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, EV_REFUSED);
-        verdict_prelude(&channel, VERDICT_LOGIN, &facts, &answer, &context, &out);
-        assert_int_equal(out.kind, EV_NOT_SENT);
         verdict(&channel, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, EV_REFUSED);
         answer_fini(&answer);

@@ -167,7 +167,7 @@ static char *situation_line(struct channel *channel, const struct situation *s, 
     const struct channel_facts known = {.key = "lf-it-1-00112233445566778899aabbccddeeff", .replay = again};
     json_t *input = channel_input(channel, &known);
     const struct verdict_context context = {
-        .input = input, .replay = again, .session = channel->descriptor->auth == AUTH_SESSION, .now_ms = NOW_MS};
+        .input = input, .replay = again, .session = channel_has_session(channel), .now_ms = NOW_MS};
     const struct transfer_facts facts = {.reached = s->reached, .complete = s->complete, .status = status};
     struct answer answer;
     struct outcome out;
@@ -221,7 +221,7 @@ static void print_case(struct channel *channel, const json_t *test, bool again)
     if (again) json_object_set_new(input, "replay", json_true());
     const bool replay = json_is_true(json_object_get(input, "replay"));
     const struct verdict_context context = {
-        .input = input, .replay = replay, .session = channel->descriptor->auth == AUTH_SESSION, .now_ms = NOW_MS};
+        .input = input, .replay = replay, .session = channel_has_session(channel), .now_ms = NOW_MS};
     struct transfer_facts facts = {.reached = true, .complete = true};
     struct answer answer;
     struct outcome out;

@@ -26,6 +26,12 @@ if(LANDFALL_SANITIZE)
   target_link_options(landfall_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
+if(LANDFALL_FUZZ)
+  target_compile_options(landfall_flags INTERFACE
+    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)
+  target_link_options(landfall_flags INTERFACE -fsanitize=address,undefined)
+endif()
+
 # landfall_library(NAME SOURCES a.c b.c USES target...): one static library of ours.
 # Includes are written from the top of the tree ("keys/identity.h"), so that each line says which folder it reaches into.
 function(landfall_library name)

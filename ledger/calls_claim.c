@@ -91,7 +91,8 @@ static bool read_granted(struct claim_request *c, const struct redisReply *a)
 {
     bool ok = read_count(answer_at(a, 1), &c->attempt) && answer_number(answer_at(a, 2), &c->commit_by_ms) &&
               answer_number(answer_at(a, 3), &c->lease_end_ms);
-    if (!ok || answer_count(a) < 7 || !read_claimed_row(c, a)) return false;
+    /* Attempts count from 1: 0 is none that a row could hold. */
+    if (!ok || c->attempt == 0 || answer_count(a) < 7 || !read_claimed_row(c, a)) return false;
     c->in_doubt = c->row.core.doubt.count > 0;
     if (!c->in_doubt || answer_count(a) < 10) return true;
     answer_keep(answer_at(a, 9), &c->answer_frozen);

@@ -38,6 +38,8 @@ MORE_LAYERS = {
     "scenario": ("pytest", "scenario"),
     "peers": ("pytest", "peers"),
     "fuzz": ("pytest", "fuzz"),
+    "valgrind": ("pytest", "valgrind"),
+    "tidy": ("pytest", "tidy"),
     "compose": ("pytest", "compose"),
     "bench": ("pytest", "bench"),
 }

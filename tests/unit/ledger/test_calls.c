@@ -103,6 +103,9 @@ static void claim_two(const char *const *lines, struct claim_request claims[2])
 #define LATE    "*1\r\n$4\r\nlate\r\n"
 #define GRANTED "*5\r\n$7\r\ngranted\r\n$1\r\n3\r\n$2\r\n90\r\n$2\r\n60\r\n$0\r\n\r\n"
 
+/* Attempts count from 1. */
+#define ATTEMPT_0 "*7\r\n$7\r\ngranted\r\n$1\r\n0\r\n$2\r\n90\r\n$2\r\n60\r\n$0\r\n\r\n$1\r\n1\r\n$1\r\n0\r\n"
+
 static void answers_that_make_no_sense_are_unknown(void **state)
 {
     (void)state;
@@ -124,6 +127,7 @@ static void answers_that_make_no_sense_are_unknown(void **state)
         "*3\r\n{now}*3\r\n$7\r\nalready\r\n$4\r\nsent\r\n$1\r\n1\r\n*2\r\n$4\r\nwait\r\n$5\r\npaced\r\n",
         "*3\r\n{now}*8\r\n$7\r\ngranted\r\n:1\r\n:2\r\n:3\r\n$3\r\n1:a\r\n$1\r\nk\r\n$1\r\nh\r\n$-1\r\n*2\r\n$"
         "8\r\nrerender\r\n:1\r\n",
+        "*3\r\n{now}" ATTEMPT_0 ATTEMPT_0,
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         const char *const lines[] = {bad[i], NULL};

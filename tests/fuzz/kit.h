@@ -26,7 +26,7 @@ struct fuzz_input {
 };
 
 void fuzz_one(struct fuzz_input *input);
-/* Before the first input; NULL-safe to leave out: a fuzzer that needs nothing has an empty one. */
+/* Before the first input. */
 void fuzz_begin(void);
 
 #define REQUIRE(condition)                                                                                             \

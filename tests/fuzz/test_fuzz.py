@@ -43,12 +43,12 @@ def results(tmp_path_factory):
     scratch = str(tmp_path_factory.mktemp("fuzz"))
     subprocess.run([sys.executable, "-B", os.path.join(HERE, "seeds.py"), os.path.join(scratch, "seeds")], check=True)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        return dict(zip(NAMES, pool.map(lambda name: fuzz(name, scratch), NAMES)))
+        yield {name: pool.submit(fuzz, name, scratch) for name in NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_input_ends_well(results, name):
-    code, output = results[name]
+    code, output = results[name].result()
     assert code == 0, output[-6000:]
     ran = [line.split()[-1] for line in output.splitlines() if "number_of_executed_units" in line]
     print(f"{name}: {ran[0]} inputs in {SECONDS} s")

@@ -38,6 +38,20 @@ static void check_spans(const char *text, size_t len)
         REQUIRE(span.start >= from && span.end > span.start && span.end <= len);
 }
 
+static void check_counts(const char *text, size_t len)
+{
+    struct text_measure measure = {.unit = TEXT_BYTES};
+    REQUIRE(text_count(text, len, &measure) == len);
+    for (int unit = 0; unit < TEXT_UNIT_COUNT; unit++) {
+        measure = (struct text_measure){.unit = (enum text_unit)unit, .short_mentions = true};
+        REQUIRE(text_count(text, len, &measure) <= 2 * len);
+        measure.url_counts = 23;
+        (void)text_count(text, len, &measure);
+    }
+    const struct text_measure graphemes = {.unit = TEXT_GRAPHEMES}, points = {.unit = TEXT_CODE_POINTS};
+    REQUIRE(text_count(text, len, &graphemes) <= text_count(text, len, &points));
+}
+
 void fuzz_one(struct fuzz_input *input)
 {
     size_t len;
@@ -50,8 +64,7 @@ void fuzz_one(struct fuzz_input *input)
         check_url(link);
     check_url(html);
     check_spans(html, len);
-    REQUIRE(text_count(html, len, TEXT_BYTES, 0) == len);
-    REQUIRE(text_count(html, len, TEXT_GRAPHEMES, 23) <= text_count(html, len, TEXT_CODE_POINTS, 23));
+    check_counts(html, len);
     json_decref(text_facts_json(html));
     char *normal = text_normal(html);
     char *again = text_normal(normal);

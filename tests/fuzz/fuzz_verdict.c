@@ -57,7 +57,7 @@ void fuzz_one(struct fuzz_input *input)
     struct transfer_facts facts = {.reached = true, .complete = whole, .body_cut = !whole, .status = answer.status};
     verdict(channel, &facts, &answer, &context, &out);
     require_sound(&out);
-    for (int prelude = VERDICT_LOGIN; prelude <= VERDICT_FETCH; prelude++) {
+    for (int prelude = VERDICT_STEP; prelude <= VERDICT_FETCH; prelude++) {
         verdict_prelude(channel, (enum verdict_prelude)prelude, &facts, &answer, &context, &out);
         require_sound(&out);
         REQUIRE(out.kind != EV_UNKNOWN && out.kind != EV_COMMITTED); /* the write has not left */

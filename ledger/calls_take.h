@@ -42,7 +42,7 @@ struct take_channel {
 };
 
 struct take_request {
-    struct request base; /* delivery NULL: only the channel's own member is looked at again */
+    struct request base; /* delivery NULL: only the channel's own member is looked at again; answered TAKE_MOVED */
     const struct take_channel *channel;
     bool waiting;     /* it stands in the channel's waiting list, not on the agenda itself */
     int64_t score_ms; /* as agenda_read() saw it: whoever took it meanwhile has changed it */

@@ -67,7 +67,7 @@ void feed_set_password(struct feed *feed, const struct secret *password)
 
 int feed_fd(const struct feed *feed)
 {
-    return link_fd(feed->link);
+    return feed->asked != ASKED_NOTHING ? link_fd(feed->link) : -1;
 }
 
 int64_t feed_wake_ms(const struct feed *feed)

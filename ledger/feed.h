@@ -52,7 +52,8 @@ void feed_free(struct feed **feed);
 /* As link_set_password(), for the feed's own connection. */
 void feed_set_password(struct feed *feed, const struct secret *password);
 
-/* For poll(): -1 while there is no connection. Wait for POLLIN. */
+/* For poll(): -1 while there is no connection, or nothing was asked on it. Then nobody would read what stands there, be
+ * it only the connection's end, and a loop that waits for it would turn for nothing. Wait for POLLIN. */
 int feed_fd(const struct feed *feed);
 /* When feed_step() should be called at the latest (boot time, ms), whatever the socket says. A time that has passed: as
  * soon as there is room. */

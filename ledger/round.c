@@ -274,6 +274,13 @@ static void finish(struct request *request, enum request_result result, const ch
     if (error) snprintf(request->error, sizeof request->error, "%s", error);
 }
 
+/* It named a channel for its place on the agenda, and no delivery. */
+static void finish_channel_take(struct request *request)
+{
+    ((struct take_request *)(void *)request)->answer = TAKE_MOVED;
+    finish(request, REQUEST_ANSWERED, NULL);
+}
+
 static void read_call(const struct call *call, const struct redisReply *reply, struct redis_link *link)
 {
     char words[REQUEST_ERROR_SIZE] = "no answer";
@@ -291,8 +298,8 @@ static void read_call(const struct call *call, const struct redisReply *reply, s
         struct request *request = call->request[i];
         if (error || !shape)
             finish(request, error ? REQUEST_REFUSED : REQUEST_UNKNOWN, words);
-        else if (!request->delivery && call->kind == REQUEST_TAKE) /* only names its channel */
-            finish(request, REQUEST_ANSWERED, NULL);
+        else if (!request->delivery && call->kind == REQUEST_TAKE)
+            finish_channel_take(request);
         else if (kinds[call->kind]->read(request, answer_at(reply, at++)))
             finish(request, REQUEST_ANSWERED, NULL);
         else

@@ -275,8 +275,16 @@ void redis_db_flush(struct redis_db *db)
     redis_table_fini(&db->keys);
 }
 
+void redis_db_restart(struct redis_db *db, char run_id)
+{
+    redis_table_fini(&db->loaded);
+    memset(db->run_id, run_id, REDIS_RUN_ID_BYTES - 1);
+    db->started_us = db->now_us;
+}
+
 void redis_db_fini(struct redis_db *db)
 {
+    redis_table_fini(&db->loaded);
     redis_db_flush(db);
     redis_db_clean(db);
     free(db->dirty);

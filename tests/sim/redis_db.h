@@ -43,7 +43,8 @@ struct redis_db {
     size_t dirty_count, dirty_room;
     uint64_t commands, scripts; /* run so far, those inside scripts included; scripts */
     struct redis_arena *arena;
-    struct redis_lua *lua; /* shared by all databases of a process; NULL: no scripts */
+    struct redis_table loaded; /* names of the scripts that this server knows */
+    struct redis_lua *lua;     /* shared by all databases of a process; NULL: no scripts */
 };
 
 void redis_db_init(struct redis_db *db, struct redis_lua *lua);
@@ -51,6 +52,8 @@ void redis_db_fini(struct redis_db *db);
 /* Data only: clock, run id and counters of `to` stay as they are. */
 void redis_db_copy_data(struct redis_db *to, const struct redis_db *from);
 void redis_db_flush(struct redis_db *db);
+/* The server has restarted: it knows no scripts, and may have another id. */
+void redis_db_restart(struct redis_db *db, char run_id);
 void redis_db_clean(struct redis_db *db);
 
 const struct redis_reply *redis_db_run(struct redis_db *db, size_t argc, const struct redis_arg *argv);

@@ -208,9 +208,11 @@ static bool compile(struct redis_call *c, const struct redis_arg *script, char s
     const char *text = script->bytes;
     size_t len = script->len;
     sha1_hex(script->bytes, script->len, sha);
+    (void)redis_table_put(&c->db->loaded, sha, strlen(sha));
     if (redis_table_find(&lua->scripts, sha, strlen(sha)) != NULL) return true;
     skip_first_line(&text, &len);
     if (luaL_loadbuffer(lua->state, text, len, "@user_script") != 0) {
+        redis_table_remove(&c->db->loaded, redis_table_find(&c->db->loaded, sha, strlen(sha)));
         redis_say_error_format(c->db, c->reply, "ERR Error compiling script (new function): %.200s",
                                lua_tostring(lua->state, -1));
         lua_pop(lua->state, 1);
@@ -224,21 +226,16 @@ static bool compile(struct redis_call *c, const struct redis_arg *script, char s
 
 void redis_script(struct redis_call *c)
 {
-    struct redis_lua *lua = c->db->lua;
     char sha[SHA1_HEX_BYTES];
     if (redis_arg_is(&c->arg[1], "LOAD") && c->argc == 3) {
         if (compile(c, &c->arg[2], sha)) redis_say_bytes(c->db, c->reply, sha, strlen(sha));
     } else if (redis_arg_is(&c->arg[1], "FLUSH")) {
-        for (size_t i = 0; i < lua->scripts.count; i++) {
-            luaL_unref(lua->state, LUA_REGISTRYINDEX, *(int *)lua->scripts.entry[i].value);
-            free(lua->scripts.entry[i].value);
-        }
-        redis_table_fini(&lua->scripts);
+        redis_table_fini(&c->db->loaded);
         redis_say_status(c->reply, "OK");
     } else if (redis_arg_is(&c->arg[1], "EXISTS") && c->argc > 2) {
         struct redis_reply *child = redis_say_array(c->db, c->reply, c->argc - 2);
         for (size_t i = 2; i < c->argc; i++)
-            redis_say_integer(&child[i - 2], redis_table_find(&lua->scripts, c->arg[i].bytes, c->arg[i].len) != NULL);
+            redis_say_integer(&child[i - 2], redis_table_find(&c->db->loaded, c->arg[i].bytes, c->arg[i].len) != NULL);
     } else {
         redis_say_error_format(c->db, c->reply,
                                "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try SCRIPT HELP.",
@@ -341,7 +338,7 @@ void redis_eval(struct redis_call *c)
 
 void redis_evalsha(struct redis_call *c)
 {
-    const struct redis_entry *script = redis_table_find(&c->db->lua->scripts, c->arg[1].bytes, c->arg[1].len);
+    const struct redis_entry *script = redis_table_find(&c->db->loaded, c->arg[1].bytes, c->arg[1].len);
     if (script == NULL)
         redis_say_error(c->reply, "NOSCRIPT No matching script. Please use EVAL.");
     else

@@ -276,7 +276,7 @@ static void due_work(void)
         CHECK(takes[i].approved_at_ms == 1000 + (int64_t)i && strcmp(takes[i].content_hash, HASH) == 0);
         take_fini(&takes[i]);
     }
-    CHECK(takes[2].base.result == REQUEST_ANSWERED);
+    CHECK(takes[2].base.result == REQUEST_ANSWERED && takes[2].answer == TAKE_MOVED);
     round_take(round_, &takes[0]);
     run();
     CHECK(takes[0].answer == TAKE_REMOVED && takes[0].content.bytes == NULL);

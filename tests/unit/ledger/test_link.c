@@ -234,6 +234,30 @@ static void a_feed_without_an_answer_drops_its_connection(void **state)
     fake_server_stop(&server);
 }
 
+/* A full worker asks for nothing. What stands on the connection meanwhile (its end, where the server is gone) is no
+ * reason to turn. */
+static void a_feed_that_asks_for_nothing_waits_for_nothing(void **state)
+{
+    (void)state;
+    const char *const lines[] = {NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct ledger ledger = {0};
+    char words[KEYS_ERR_BYTES];
+    assert_true(names_init(&ledger.names, "lf", 0, words));
+    struct redis_link *link = link_to(&server, NULL);
+    struct feed *feed = feed_new(&ledger, link, "w1");
+    struct feed_batch batch;
+    struct errbuf err = {""};
+    assert_true(feed_step(feed, 0, &batch, &err));
+    assert_true(link_is_open(link));
+    assert_int_equal(feed_fd(feed), -1);
+    assert_true(feed_step(feed, 4, &batch, &err));
+    assert_true(feed_fd(feed) >= 0);
+    feed_free(&feed);
+    fake_server_stop(&server);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -247,6 +271,7 @@ int main(void)
         cmocka_unit_test(a_silent_server_costs_one_time_limit),
         cmocka_unit_test(errors_that_mean_another_server_drop_the_link),
         cmocka_unit_test(a_feed_without_an_answer_drops_its_connection),
+        cmocka_unit_test(a_feed_that_asks_for_nothing_waits_for_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What must hold, whatever happens.
+ *
+ * After every command: each row that was written stands where its state says (agenda, waiting list, journal, set of the
+ * uncertain), what is published stays so under an id that the platform made for this delivery, and a row's numbers do
+ * not go back. When a write request leaves: a row said "claimed" by this attempt before. When a post is made: it is the
+ * first of its delivery, where repeats are not harmless. At the end: nothing was forgotten, and nothing is shown as
+ * failed that exists.
+ *
+ * A delivery that Redis has forgotten altogether (it went back to before it was submitted, and the producer had its
+ * answer) is beyond what the ledger can know: it is counted, and asked no more of than that it is not posted by itself.
+ */
+#include "tests/sim/sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/die.h"
+
+#define START      "lf:{0}:"
+#define TOKENS_MAX 64
+#define KEY_BYTES  128
+
+struct known {
+    bool submitted, forgotten, operated;
+    int posts;
+    char id[16];     /* of the first post */
+    char ext_id[24]; /* as the row says, once it is published */
+    char state[16];
+    long rev, attempt;
+    char token[TOKENS_MAX][20]; /* of attempts that a row has said to be claimed */
+    int token_count;
+};
+
+struct sim_judge {
+    struct known known[SIM_DELIVERIES_MAX];
+    bool rewound; /* Redis has gone back once */
+};
+
+void sim_judge_init(void)
+{
+    sim.judge = xcalloc(1, sizeof *sim.judge);
+}
+
+void sim_judge_fini(void)
+{
+    free(sim.judge);
+    sim.judge = NULL;
+}
+
+static struct known *known_of(const char *delivery)
+{
+    for (int i = 0; i < sim.plan.delivery_count; i++)
+        if (strcmp(sim.plan.delivery[i].name, delivery) == 0) return &sim.judge->known[i];
+    return NULL;
+}
+
+static struct known *known_of_plan(const struct sim_delivery_plan *d)
+{
+    return known_of(d->name);
+}
+
+static bool is_harmless(const char *delivery)
+{
+    return strncmp(delivery, "ping/", 5) == 0;
+}
+
+/* ---- what others tell ---- */
+
+bool sim_judge_is_submitted(const struct sim_delivery_plan *d)
+{
+    return known_of_plan(d)->submitted;
+}
+
+void sim_judge_operated(const struct sim_delivery_plan *d)
+{
+    known_of_plan(d)->operated = true;
+}
+
+const char *sim_judge_post(const char *delivery)
+{
+    const struct known *k = known_of(delivery);
+    return k->posts > 0 ? k->id : NULL;
+}
+
+void sim_judge_sent(const struct sim_attempt *attempt)
+{
+    const struct known *k = known_of(attempt->delivery);
+    for (int i = 0; i < k->token_count; i++)
+        if (strcmp(k->token[i], attempt->token) == 0) return;
+    sim_fail("the write of %s attempt %d is sent, and no row ever said so", attempt->delivery, attempt->attempt);
+}
+
+void sim_judge_committed(const char *delivery, const char *id, const char *tier)
+{
+    struct known *k = known_of(delivery);
+    (void)tier;
+    if (k == NULL) {
+        sim_fail("a post of %s, which nobody submitted", delivery);
+        return;
+    }
+    if (k->posts++ == 0) snprintf(k->id, sizeof k->id, "%s", id);
+    if (k->posts > 1 && !is_harmless(delivery) && !k->forgotten)
+        sim_fail("%s is posted %d times: %s and %s", delivery, k->posts, k->id, id);
+}
+
+/* ---- Redis, seen from outside ---- */
+
+static const struct redis_object *object_at(const char *kind, const char *suffix)
+{
+    char key[KEY_BYTES];
+    int len = snprintf(key, sizeof key, START "%s%s%s", kind, suffix[0] != '\0' ? ":" : "", suffix);
+    return redis_db_peek(&sim.redis, key, (size_t)len);
+}
+
+static bool score_of(const char *kind, const char *suffix, const char *member, double *score)
+{
+    size_t at;
+    const struct redis_object *object = object_at(kind, suffix);
+    if (object == NULL || !redis_zset_find(&object->zset, member, strlen(member), &at)) return false;
+    *score = object->zset.member[at].score;
+    return true;
+}
+
+static const char *field(const struct redis_object *row, const char *name)
+{
+    const struct redis_entry *entry = row != NULL ? redis_table_find(&row->table, name, strlen(name)) : NULL;
+    return entry != NULL ? ((const struct redis_text *)entry->value)->bytes : "";
+}
+
+static bool in_journal(const char *entry)
+{
+    struct redis_stream_id id = {0, 0};
+    const struct redis_object *journal = object_at("journal", "");
+    char *end;
+    id.ms = strtoull(entry, &end, 10);
+    id.seq = *end == '-' ? strtoull(end + 1, NULL, 10) : 0;
+    return journal != NULL && redis_stream_find(&journal->stream, id) != NULL;
+}
+
+/* An entry of the stream that speaks of the item. */
+static bool in_stream(const char *stream, const char *item)
+{
+    char wanted[40];
+    const struct redis_object *queue = object_at(stream, "");
+    snprintf(wanted, sizeof wanted, "\"id\":\"%s\"", item);
+    for (size_t i = 0; queue != NULL && i < queue->stream.count; i++)
+        for (size_t n = 0; n < queue->stream.entry[i].count; n++)
+            if (strstr(queue->stream.entry[i].text[n]->bytes, wanted) != NULL) return true;
+    return false;
+}
+
+/* Whoever is told that it is in, must find it there: as a row, as an entry, or put aside. */
+void sim_judge_submitted(const struct sim_delivery_plan *d)
+{
+    struct known *k = known_of_plan(d);
+    k->submitted = true;
+    if (object_at("delivery", d->name) != NULL || in_stream("queue", d->item) || in_stream("refused", d->item)) return;
+    if (sim.judge->rewound)
+        k->forgotten = true;
+    else
+        sim_fail("%s was taken in, and is nowhere", d->name);
+}
+
+/* ---- rows ---- */
+
+struct places {
+    bool agenda, waiting, uncertain, walk, journal;
+};
+
+static struct places places_of(const struct sim_delivery_plan *d, const struct redis_object *row)
+{
+    char member[KEY_BYTES];
+    double score;
+    struct places at = {0};
+    snprintf(member, sizeof member, "delivery:%s", d->name);
+    at.agenda = score_of("agenda", "", member, &score);
+    at.waiting = score_of("waiting", d->channel, d->name, &score);
+    at.uncertain = score_of("uncertain", d->channel, d->name, &score);
+    snprintf(member, sizeof member, "walk:%s", d->channel);
+    at.walk = score_of("agenda", "", member, &score);
+    at.journal = field(row, "journal")[0] != '\0';
+    return at;
+}
+
+static const char *misplaced(const struct redis_object *row, const struct places *at)
+{
+    const char *state = field(row, "state");
+    if (strcmp(state, "approved") == 0) {
+        if (at->agenda == at->waiting) return "stands on the agenda and in the waiting list, or nowhere";
+    } else if (strcmp(state, "claimed") == 0) {
+        if (!at->agenda || at->waiting) return "is claimed and not on the agenda";
+    } else if (strcmp(state, "uncertain") == 0) {
+        if (!at->uncertain || !at->walk) return "is uncertain, and nobody will look at it";
+        if (!at->journal || !in_journal(field(row, "journal"))) return "is uncertain and not in the journal";
+        return at->agenda || at->waiting ? "is uncertain and to be sent" : NULL;
+    } else if (at->agenda || at->waiting) {
+        return "is settled and to be sent";
+    }
+    return at->uncertain || at->journal ? "is not uncertain and still listed so" : NULL;
+}
+
+static void check_published(const struct sim_delivery_plan *d, struct known *k, const struct redis_object *row)
+{
+    const char *id = field(row, "ext_id");
+    if (k->posts == 0) sim_fail("%s is published, and there is no post", d->name);
+    if (is_harmless(d->name)) return;
+    if (k->posts > 0 && !k->forgotten && strcmp(id, k->id) != 0)
+        sim_fail("%s is published as \"%s\"; the post is %s", d->name, id, k->id);
+    if (k->ext_id[0] != '\0' && strcmp(k->ext_id, id) != 0)
+        sim_fail("%s was published as %s and is %s now", d->name, k->ext_id, id);
+    snprintf(k->ext_id, sizeof k->ext_id, "%s", id);
+}
+
+static void note_token(struct known *k, const char *token)
+{
+    for (int i = 0; i < k->token_count; i++)
+        if (strcmp(k->token[i], token) == 0) return;
+    if (k->token_count < TOKENS_MAX) snprintf(k->token[k->token_count++], sizeof k->token[0], "%s", token);
+}
+
+static void check_row(const struct sim_delivery_plan *d, struct known *k)
+{
+    const struct redis_object *row = object_at("delivery", d->name);
+    const char *state = field(row, "state");
+    long rev = strtol(field(row, "rev"), NULL, 10), attempt = strtol(field(row, "attempt"), NULL, 10);
+    if (row == NULL) return;
+    const struct places at = places_of(d, row);
+    const char *wrong = misplaced(row, &at);
+    if (wrong != NULL) sim_fail("%s (%s %s) %s", d->name, state, field(row, "reason"), wrong);
+    if (field(row, "reason")[0] == '\0') sim_fail("%s is %s without a reason", d->name, state);
+    if (strcmp(k->state, "published") == 0 && strcmp(state, "published") != 0)
+        sim_fail("%s was published and is %s now", d->name, state);
+    if (rev < k->rev || attempt < k->attempt)
+        sim_fail("%s: rev %ld, attempt %ld after rev %ld, attempt %ld", d->name, rev, attempt, k->rev, k->attempt);
+    if (strcmp(state, "published") == 0) check_published(d, k, row);
+    if (strcmp(state, "claimed") == 0) note_token(k, field(row, "token"));
+    k->rev = rev;
+    k->attempt = attempt;
+    snprintf(k->state, sizeof k->state, "%s", state);
+}
+
+void sim_judge_redis(void)
+{
+    static const char start[] = START "delivery:";
+    for (size_t i = 0; i < sim.redis.dirty_count; i++) {
+        const char *key = sim.redis.dirty[i]->bytes;
+        if (strncmp(key, start, sizeof start - 1) != 0) continue;
+        for (int n = 0; n < sim.plan.delivery_count; n++)
+            if (strcmp(sim.plan.delivery[n].name, key + sizeof start - 1) == 0)
+                check_row(&sim.plan.delivery[n], &sim.judge->known[n]);
+    }
+    redis_db_clean(&sim.redis);
+}
+
+void sim_judge_rewound(void)
+{
+    redis_db_clean(&sim.redis);
+    sim.judge->rewound = true;
+    for (int i = 0; i < sim.plan.delivery_count; i++) {
+        const struct sim_delivery_plan *d = &sim.plan.delivery[i];
+        struct known *k = &sim.judge->known[i];
+        const struct redis_object *row = object_at("delivery", d->name);
+        k->rev = k->attempt = 0;
+        k->state[0] = k->ext_id[0] = '\0';
+        if (row != NULL || in_stream("queue", d->item)) continue;
+        k->forgotten = k->forgotten || k->submitted || k->token_count > 0;
+        if (k->forgotten) sim_tell("judge: Redis knows nothing of %s any more", d->name);
+    }
+}
+
+/* ---- the end ---- */
+
+static bool is_settled(const char *state)
+{
+    return strcmp(state, "published") == 0 || strcmp(state, "rejected") == 0 || strcmp(state, "held") == 0;
+}
+
+/* Without a row: Redis has forgotten it, or it was handed out so often without a claim that it stands in `refused`. */
+static bool is_put_aside(const struct sim_delivery_plan *d, const struct known *k)
+{
+    return k->forgotten || (k->submitted && in_stream("refused", d->item) && !in_stream("queue", d->item));
+}
+
+bool sim_judge_settled(void)
+{
+    for (int i = 0; i < sim.plan.delivery_count; i++) {
+        const struct sim_delivery_plan *d = &sim.plan.delivery[i];
+        const struct known *k = &sim.judge->known[i];
+        if (object_at("delivery", d->name) == NULL && is_put_aside(d, k)) continue;
+        if (!k->submitted || !is_settled(field(object_at("delivery", d->name), "state"))) return false;
+    }
+    return true;
+}
+
+static void check_counts(void)
+{
+    for (int i = 0; i < sim.plan.delivery_count; i++) {
+        char name[KEY_BYTES];
+        long count = 0;
+        const struct redis_object *row = object_at("delivery", sim.plan.delivery[i].name);
+        const char *channel = sim.plan.delivery[i].channel, *state = field(row, "state");
+        if (row == NULL) continue;
+        for (int n = 0; n < sim.plan.delivery_count; n++)
+            count += strcmp(sim.plan.delivery[n].channel, channel) == 0 &&
+                     strcmp(field(object_at("delivery", sim.plan.delivery[n].name), "state"), state) == 0;
+        snprintf(name, sizeof name, "%s %s", channel, state);
+        long counted = strtol(field(object_at("counts", ""), name), NULL, 10);
+        /* One item may be planned twice for a channel: then it is one delivery. */
+        if (counted != count) sim_fail("counts says %ld deliveries are \"%s\"; %ld are", counted, name, count);
+    }
+}
+
+void sim_judge_end(void)
+{
+    for (int i = 0; i < sim.plan.delivery_count; i++) {
+        const struct sim_delivery_plan *d = &sim.plan.delivery[i];
+        const struct known *k = &sim.judge->known[i];
+        const struct redis_object *row = object_at("delivery", d->name);
+        const char *state = field(row, "state");
+        if (row == NULL && is_put_aside(d, k)) continue;
+        if (!is_settled(state))
+            sim_fail("%s is \"%s %s\" an hour after the last fault", d->name, state, field(row, "reason"));
+        if (strcmp(state, "rejected") == 0 && k->posts > 0 && !k->operated && !is_harmless(d->name))
+            sim_fail("%s is rejected (%s) and there is a post", d->name, field(row, "reason"));
+    }
+    check_counts();
+}

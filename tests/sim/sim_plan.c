@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What a seed decides before anything happens. Most seeds have few kinds of faults and many of those, because two rare
+ * things that must meet seldom do where everything is a little broken. */
+#include "tests/sim/sim.h"
+
+#include <stdio.h>
+
+#define ITEMS_MAX       4
+#define ARRIVAL_MOST_US (6 * SIM_S)
+#define FAULTS_LEAST_S  8
+#define FAULTS_MOST_S   45
+
+static const char *const channels[] = {"key/one",      "keyonly/one", "upsert/one", "read/one",
+                                       "verified/one", "steps/one",   "blind/one",  "ping/one"};
+
+/* Off in most seeds; else up to `most`. */
+static double draw(double most)
+{
+    if (sim_between(0, 9) < 6) return 0;
+    return most * (double)sim_between(5, 100) / 100;
+}
+
+static void draw_faults(struct sim_faults *f)
+{
+    f->crash = draw(0.04);
+    f->pause = draw(0.03);
+    f->late_command = draw(0.10);
+    f->lost_command = draw(0.10);
+    f->lost_answer = draw(0.20);
+    f->late_answer = draw(0.10);
+    f->cut_round = draw(0.10);
+    f->lost_request = draw(0.30);
+    f->no_connection = draw(0.20);
+    f->late_commit = draw(0.80);
+    f->twice = draw(0.30);
+    f->lost_response = draw(0.50);
+    f->late_response = draw(0.30);
+    f->read_error = draw(0.20);
+    f->bad_answer = draw(0.30);
+    f->refused = draw(0.20);
+    f->asks_to_wait = draw(0.20);
+    f->unavailable = draw(0.30);
+    f->redis_restarts = sim_between(0, 4) == 0 ? (int)sim_between(1, 2) : 0;
+    f->rewinds = sim_between(0, 4) == 0 ? 1 : 0;
+    f->partitions = sim_between(0, 3) == 0 ? (int)sim_between(1, 3) : 0;
+    f->kills = sim_between(0, 2) == 0 ? (int)sim_between(1, 6) : 0;
+}
+
+static void draw_deliveries(struct sim_plan *plan)
+{
+    int kinds = (int)sim_between(1, 3);
+    size_t first = (size_t)sim_between(0, sizeof channels / sizeof channels[0] - 1);
+    plan->delivery_count = (int)sim_between(1, ITEMS_MAX);
+    for (int i = 0; i < plan->delivery_count; i++) {
+        struct sim_delivery_plan *d = &plan->delivery[i];
+        size_t channel = first + (size_t)sim_between(0, kinds - 1);
+        d->channel = channels[channel % (sizeof channels / sizeof channels[0])];
+        snprintf(d->item, sizeof d->item, "i%d", i + 1);
+        snprintf(d->name, sizeof d->name, "%s/i%d", d->channel, i + 1);
+        d->at_us = sim.began_us + sim_between(0, ARRIVAL_MOST_US);
+        d->raw = sim_between(0, 1);
+    }
+}
+
+void sim_plan_make(void)
+{
+    struct sim_plan *plan = &sim.plan;
+    char name[16];
+    plan->workers = (int)sim_between(1, 3);
+    plan->reconcilers = (int)sim_between(1, 2);
+    plan->operator_there = sim_between(0, 2) == 0;
+    plan->faults_end_us = sim.now_us + sim_between(FAULTS_LEAST_S, FAULTS_MOST_S) * SIM_S;
+    draw_deliveries(plan);
+    draw_faults(&plan->faults);
+    sim_process_start(sim_process_add(SIM_PRODUCER, "P"), sim.now_us);
+    for (int i = 0; i < plan->workers; i++) {
+        snprintf(name, sizeof name, "W%d", i + 1);
+        sim_process_start(sim_process_add(SIM_WORKER, name), sim.now_us + sim_between(0, SIM_S));
+    }
+    for (int i = 0; i < plan->reconcilers; i++) {
+        snprintf(name, sizeof name, "R%d", i + 1);
+        sim_process_start(sim_process_add(SIM_RECONCILER, name), sim.now_us + sim_between(0, SIM_S));
+    }
+    if (plan->operator_there) sim_process_start(sim_process_add(SIM_OPERATOR, "O"), sim.now_us + SIM_S);
+}

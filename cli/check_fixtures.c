@@ -78,8 +78,10 @@ static void check_tried(struct running *r)
             out_add_format(r->out->problems, "%s: $.accept[%zu]: no fixture is decided by it", d->file, i);
     for (size_t i = 0; i < d->read_prepare_count; i++)
         check_part(r, d->read_prepare[i].keep_part);
-    for (size_t i = 0; i < d->prepare_count; i++)
+    for (size_t i = 0; i < d->prepare_count; i++) {
         check_part(r, d->prepare[i].keep_part);
+        check_part(r, d->prepare[i].again_part);
+    }
     for (size_t i = 0; i < d->login_step_count; i++)
         check_part(r, d->login_steps[i].keep_part);
     const char *const parts[] = {d->token_part,        d->by_id.found_part, d->by_id.gone_part,

@@ -126,6 +126,8 @@ struct descriptor_step {
     const char *each_part;  /* -> list; NULL: it is done once */
     const char *keep_part;  /* -> a value; null = the step failed */
     int64_t keep_bytes_max; /* 0: none; else the answer's body is kept for later steps, up to so many bytes */
+    const char *again_part; /* -> true: not ready yet, the same is asked again; NULL: never */
+    int64_t again_after_ms, again_times;
 };
 
 /* One request of a login, and what its answer gives. */

@@ -60,8 +60,9 @@ static bool check_steps(struct shape_reader *reader, const struct descriptor_ste
         snprintf(path, sizeof(path), "$.%s[%zu]", at, i);
         for (size_t k = 0; k < i; k++)
             REQUIRE(strcmp(steps[i].name, steps[k].name) != 0, path, "there is another step named %s", steps[i].name);
-        REQUIRE(strcmp(at, "prepare") == 0 || (!steps[i].each_part && steps[i].keep_bytes_max == 0), path,
-                "each and keep_bytes are for steps before the write");
+        REQUIRE(strcmp(at, "prepare") == 0 ||
+                    (!steps[i].each_part && steps[i].keep_bytes_max == 0 && !steps[i].again_part),
+                path, "each, again and keep_bytes are for steps before the write");
         if (!check_request(reader, &steps[i].request, path)) return false;
     }
     return true;

@@ -95,12 +95,19 @@ REQUEST_TABLE(write_request, HALF_WRITE)
 REQUEST_TABLE(login_request, HALF_BOTH)
 
 #define STEP_TABLE(id, request_shape, half)                                                                            \
+    static const struct shape_member id##_again_members[] = {                                                          \
+        PROGRAM("if", descriptor_step, again_part, true, half, "write a program that is true while it is not ready"),  \
+        INTEGER("after_ms", descriptor_step, again_after_ms, 100, 60000, 1000),                                        \
+        INTEGER("times", descriptor_step, again_times, 1, 100, 30),                                                    \
+    };                                                                                                                 \
+    static const struct shape id##_again = SHAPE(descriptor_step, id##_again_members);                                 \
     static const struct shape_member id##_members[] = {                                                                \
         TEXT("name", descriptor_step, name, true, "name it; its result is then .prepared.<name>"),                     \
         OBJECT("request", AT(descriptor_step, request), true, request_shape, "write the request of this step"),        \
         PROGRAM("keep", descriptor_step, keep_part, true, half, "write a program that takes the value out of answer"), \
         PROGRAM("each", descriptor_step, each_part, false, half, NULL),                                                \
         INTEGER("keep_bytes", descriptor_step, keep_bytes_max, 1, 16 << 20, 0),                                        \
+        OBJECT("again", 0, false, id##_again, NULL),                                                                   \
     };                                                                                                                 \
     static const struct shape id = SHAPE(descriptor_step, id##_members);
 

@@ -197,6 +197,21 @@ bool request_render_step(struct channel *channel, size_t step, size_t at, const 
     return false;
 }
 
+bool request_again_step(struct channel *channel, size_t step, const struct answer *answer, const json_t *input)
+{
+    struct errbuf err;
+    const char *part = channel->descriptor->prepare[step].again_part;
+    json_t *again = NULL, *seen;
+    if (!part) return false;
+    seen = json_copy((json_t *)input);
+    put(seen, "answer", answer_to_json(answer));
+    const bool yes =
+        descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, part, seen, &again, &err) && json_is_true(again);
+    json_decref(again);
+    json_decref(seen);
+    return yes;
+}
+
 bool request_keep_step(struct channel *channel, size_t step, size_t at, const struct answer *answer, json_t *input,
                        struct request_files *files, struct errbuf *err)
 {

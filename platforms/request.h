@@ -83,6 +83,10 @@ MUSTCHECK bool request_step_wanted(struct channel *channel, size_t step, size_t 
 MUSTCHECK bool request_render_step(struct channel *channel, size_t step, size_t at, const json_t *input,
                                    const struct request_files *files, struct form *form, struct errbuf *err);
 
+/* True if the answer says that what the step waits for is not ready yet: the same is to be asked again. A program that
+ * fails over it says no. */
+bool request_again_step(struct channel *channel, size_t step, const struct answer *answer, const json_t *input);
+
 /* Puts what the step keeps of its answer into input.prepared, and its bytes into files. False: the answer does not have
  * it. */
 MUSTCHECK bool request_keep_step(struct channel *channel, size_t step, size_t at, const struct answer *answer,

@@ -49,6 +49,7 @@ static void unasked(struct worker *w, struct slot *slot, const char *why)
 static void step_over(struct worker *w, struct slot *slot)
 {
     slot->each_at = 0;
+    slot->asked = 0;
     send_advance(w, slot, ATTEMPT_STEP_KEPT);
 }
 
@@ -81,6 +82,28 @@ void prepare_step(struct worker *w, struct slot *slot)
         unasked(w, slot, err.text);
 }
 
+/* What the step asks for is still being made: it is asked again, a limited number of times. */
+static bool pauses(struct slot *slot, const struct answer *answer)
+{
+    struct channel *c = slot->lane->channel;
+    const struct descriptor_step *step = &c->descriptor->prepare[slot->attempt.step];
+    if (slot->asked >= step->again_times || !request_again_step(c, slot->attempt.step, answer, slot->input))
+        return false;
+    slot->asked++;
+    slot->pause_boot_ms = clock_boottime_ms() + step->again_after_ms;
+    slot_phase_set(slot, SLOT_PAUSE);
+    return true;
+}
+
+void prepare_waiting(struct worker *w)
+{
+    int64_t now = clock_boottime_ms();
+    for (int i = 0; i < w->slot_count; i++) {
+        struct slot *slot = &w->slots[i];
+        if (slot->phase == SLOT_PAUSE && now >= slot->pause_boot_ms) prepare_step(w, slot);
+    }
+}
+
 void prepare_collect(struct worker *w, struct slot *slot, struct transfer *transfer)
 {
     struct errbuf err = {{0}};
@@ -92,9 +115,11 @@ void prepare_collect(struct worker *w, struct slot *slot, struct transfer *trans
     bool own = !c->descriptor->prepare[slot->attempt.step].request.anonymous;
     slot->transfer = NULL;
     if (own) slot->transfer_end = facts->complete ? TRANSFER_ANSWERED : TRANSFER_FAILED; /* tells of the platform */
+    if (facts->complete && pauses(slot, answer)) return;
     if (facts->complete &&
         request_keep_step(c, slot->attempt.step, slot->each_at, answer, slot->input, &slot->files, &err)) {
         slot->each_at++;
+        slot->asked = 0;
         prepare_step(w, slot);
         return;
     }
@@ -204,7 +229,8 @@ void prepare_lease(struct worker *w, struct slot *slot, int64_t lease_end_ms)
 
 bool prepare_renews(const struct slot *slot, int64_t now_boot_ms)
 {
-    return (slot->phase == SLOT_PREPARE || slot->phase == SLOT_FREEZE) && now_boot_ms >= slot->renew_boot_ms;
+    bool runs = slot->phase == SLOT_PREPARE || slot->phase == SLOT_PAUSE || slot->phase == SLOT_FREEZE;
+    return runs && now_boot_ms >= slot->renew_boot_ms;
 }
 
 void prepare_renew(struct worker *w, struct slot *slot)

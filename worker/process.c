@@ -161,6 +161,7 @@ static int64_t wake_of_slot(const struct worker *w, const struct slot *slot, int
     bool waits = slot->phase == SLOT_CLAIM || slot->phase == SLOT_FREEZE || slot->phase == SLOT_SETTLE;
     if (slot->phase == SLOT_LOGIN) return now + 100;
     if (slot->phase == SLOT_PREPARE && work_connected(w)) return slot->renew_boot_ms;
+    if (slot->phase == SLOT_PAUSE) return slot->pause_boot_ms;
     if (!waits || !work_connected(w)) return INT64_MAX;
     if (slot->retry_boot_ms > now) return slot->retry_boot_ms;
     return now + (transfer_in_flight(w->pool) > 0 ? 1 : 0);
@@ -314,6 +315,7 @@ void process_turn(struct process *p)
     if (round_due(w, clock_boottime_ms())) round_turn(w);
     spool_keep(w, false);
     send_waiting(w);
+    prepare_waiting(w);
     chores(p);
 }
 

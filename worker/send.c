@@ -183,7 +183,7 @@ void send_give_up(struct worker *w)
         struct slot *slot = &w->slots[i];
         if (slot->phase == SLOT_SENDING || slot->phase == SLOT_PREPARE)
             transfer_abort(slot->transfer);
-        else if (slot->phase == SLOT_LOGIN || slot->phase == SLOT_FREEZE)
+        else if (slot->phase == SLOT_LOGIN || slot->phase == SLOT_PAUSE || slot->phase == SLOT_FREEZE)
             send_advance(w, slot, ATTEMPT_TOO_LATE);
     }
 }

@@ -60,6 +60,7 @@ void slot_request_drop(struct slot *slot)
     free(slot->prepared);
     request_files_fini(&slot->files);
     slot->each_at = 0;
+    slot->asked = 0;
     slot->frozen = slot->prepared = NULL;
     slot->frozen_len = slot->prepared_len = 0;
 }

@@ -10,6 +10,7 @@
  *   round.c    claims, settlements, takes of a turn in one round trip
  *   claimed.c  what the answer to a claim leads to                           SLOT_CLAIM -> SLOT_PREPARE or send.c
  *   prepare.c  steps, and the request made of them goes to the ledger        SLOT_PREPARE -> SLOT_FREEZE -> send.c
+ *                                                                            SLOT_PREPARE <-> SLOT_PAUSE
  *   send.c     login and the write request; the only file that starts one    SLOT_LOGIN -> SLOT_SENDING
  *   settle.c   outcome -> decision of core/ -> what the ledger is to write   SLOT_SETTLE -> SLOT_FREE
  *
@@ -57,6 +58,7 @@ enum slot_phase {
     SLOT_CLAIM,
     SLOT_LOGIN,
     SLOT_PREPARE, /* a step is in flight */
+    SLOT_PAUSE,   /* what a step asks for is not ready yet */
     SLOT_FREEZE,  /* the ledger is to have the request before it is sent */
     SLOT_SENDING,
     SLOT_SETTLE,
@@ -109,6 +111,7 @@ struct slot {
     char *prepared; /* what the steps gave, JSON; owned */
     size_t prepared_len;
     size_t each_at;             /* requests of the step that were answered */
+    int64_t asked;              /* times that the newest of them was asked again */
     struct request_files files; /* bytes that steps kept; owned */
     json_t *input;              /* what programs see; owned */
     struct form form;           /* the same, to be filled */
@@ -122,6 +125,7 @@ struct slot {
     struct transfer *transfer;
     int64_t deadline_boot_ms; /* a write starts before */
     int64_t renew_boot_ms;    /* while steps run, the lease is prolonged then */
+    int64_t pause_boot_ms;    /* the step is asked again then */
     struct renew_request renew;
     bool renewing;         /* renew waits in the ledger's round */
     int64_t session_count; /* which of the keeper's sessions the request carries */
@@ -235,6 +239,8 @@ void send_give_up(struct worker *w);
 void prepare_step(struct worker *w, struct slot *slot);
 /* The step's transfer has ended. */
 void prepare_collect(struct worker *w, struct slot *slot, struct transfer *transfer);
+/* Slots whose step is to be asked again: on. */
+void prepare_waiting(struct worker *w);
 /* All steps are done: makes the write request for the ledger to keep. */
 void prepare_freeze(struct worker *w, struct slot *slot);
 /* The ledger has answered whether it has it, or not. */

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from lib.fleet import CHANNELS, Fleet
+from lib.stepped import shipped
 from lib.tiers import wait_row
 from platform_sim.files import picture
 
@@ -51,6 +52,41 @@ def test_pictures_are_published_with_their_descriptions(platform):
         assert fleet.published(platform) == [("image/png", 'A "cat" \u00fcber\r\nall', sha256("cat")), ("image/jpeg", "", sha256("dog"))]
         asked = fleet.sim.report()["instances"]["files"]
         assert asked["reads"] == 2 and asked["unrouted"] == 0
+
+
+def test_pictures_that_are_still_being_converted_are_waited_for():
+    """An upload that is answered 202 is asked for until it is ready: a post that names it before would be refused."""
+    channel = CHANNELS["mastodon"]
+    with PictureFleet(["mastodon"]) as fleet:
+        fleet.sim.post("settings", instance="mastodon", media_polls=2)
+        attachments = [fleet.attachment("pictures/cat.png", "A cat"), fleet.attachment("pictures/dog.jpg", mime_type="image/jpeg")]
+        fleet.add(channel, fleet.item("it-1", attachments=attachments))
+        assert fleet.run_worker() == 0, fleet.output()
+        fleet.check_judge(**{f"{channel}/it-1": 1})
+        assert [hashed for _, _, hashed in fleet.published("mastodon")] == [sha256("cat"), sha256("dog")]
+        assert fleet.row(f"{channel}/it-1")["attempt"] == "1"
+        asked = fleet.sim.report()["instances"]["mastodon"]
+        assert asked["reads"] == 2 + 2 * 3 and asked["writes"] == 1, "two uploads, each asked for until its third answer"
+
+
+def impatient_mastodon():
+    """The shipped descriptor, asking for uploads quickly and four times more."""
+    descriptor = shipped("mastodon")
+    descriptor["prepare"][2]["again"].update(after_ms=100, times=4)
+    return descriptor
+
+
+def test_pictures_that_are_never_ready_use_up_the_budget():
+    """Bounded: nothing is published without its pictures, and a person is asked in the end."""
+    channel = CHANNELS["mastodon"]
+    with PictureFleet(["mastodon"], descriptors=[impatient_mastodon()],
+                      channel={"mastodon": {"max_attempts": 2}}) as fleet:
+        fleet.sim.post("settings", instance="mastodon", media_polls=-1)
+        fleet.add(channel, fleet.item("it-1", attachments=[fleet.attachment("pictures/cat.png")]))
+        fleet.start_worker()
+        wait_row(fleet, f"{channel}/it-1", "held", "spent", timeout_s=20)
+        asked = fleet.sim.report()["instances"]["mastodon"]
+        assert asked["writes"] == 0 and asked["reads"] == 2 * (1 + 1 + 4), asked
 
 
 @pytest.mark.parametrize("platform", ["mastodon", "bluesky"])

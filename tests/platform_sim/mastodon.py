@@ -21,6 +21,8 @@
     `limit_posts` is set (per `limit_window_ms`).
 13. POST /api/v2/media takes multipart/form-data with `file` and `description` and answers 200 with an id; media_ids of a
     status must be uploaded by the same account and not be used before, at most four; else 422.
+14. `media_polls`: an upload is answered 202 and GET /api/v1/media/<id> so often 206 before it is 200 (-1: for ever); a
+    status that uses it before is refused with 422.
 """
 import hashlib
 import html
@@ -76,12 +78,13 @@ class Mastodon(Platform):
     NAME = "mastodon"
     SETTINGS = {"honour_keys": True, "key_window_ms": 3_600_000, "key_lock": True, "lock_wait_ms": 10_000,
                 "replay_500": False, "ghost": False, "silenced": False, "default_visibility": "public",
-                "limit_posts": 0, "limit_window_ms": 10_800_000}
+                "limit_posts": 0, "limit_window_ms": 10_800_000, "media_polls": 0}
     ROUTES = (
         ("GET", r"/api/v1/accounts/verify_credentials", "read", "verify_credentials"),
         ("GET", r"/api/v[12]/instance", "read", "instance"),
         ("POST", r"/api/v1/statuses", "write", "create"),
         ("POST", r"/api/v2/media", "read", "upload"),
+        ("GET", r"/api/v1/media/([^/]+)", "read", "media"),
         ("GET", r"/api/v1/statuses/([^/]+)", "read", "show"),
         ("GET", r"/api/v1/statuses/([^/]+)/source", "read", "source"),
         ("GET", r"/api/v1/accounts/([^/]+)/statuses", "read", "list"),
@@ -237,6 +240,8 @@ class Mastodon(Platform):
         found = [self._media.get(media_id) for media_id in media_ids]
         if any(media is None or media["account"] is not account or media["used"] for media in found):
             return "Media could not be found"
+        if any(media["polls"] for media in found):
+            return "Cannot attach files that have not finished processing. Try again in a moment!"
         return None
 
     def upload(self, request):
@@ -247,12 +252,22 @@ class Mastodon(Platform):
         description = request.parts().get("description", (None, b""))[1].decode()
         media_id = str(22_348_641 + len(self._media))
         self._media[media_id] = {"account": self.account_of(request), "used": False, "type": media_type,
+                                 "polls": self.settings["media_polls"],
                                  "description": description, "sha256": hashlib.sha256(data).hexdigest()}
-        return Answer.of_json(200, self.media_json(media_id))
+        return Answer.of_json(202 if self._media[media_id]["polls"] else 200, self.media_json(media_id))
+
+    def media(self, request, media_id):
+        with self.lock:
+            media = self._media.get(media_id)
+            if media is None or media["account"] is not self.account_of(request):
+                return Answer.of_json(404, RECORD_NOT_FOUND)
+            waits = media["polls"] != 0
+            media["polls"] -= media["polls"] > 0
+        return Answer.of_json(206 if waits else 200, self.media_json(media_id))
 
     def media_json(self, media_id):
         media = self._media[media_id]
-        return {"id": media_id, "type": "image", "url": f"{self.base_url}/media/{media_id}",
+        return {"id": media_id, "type": "image", "url": None if media["polls"] else f"{self.base_url}/media/{media_id}",
                 "description": media["description"] or None}
 
     def _commit(self, request, account, key_name, data, headers):

@@ -225,8 +225,10 @@ static void test_fixtures(void **state)
     const struct descriptor *d = suite.channel->descriptor;
     for (size_t i = 0; i < d->rule_count; i++)
         if (!suite.rule_decided[i]) fail_msg("%s: no fixture is decided by $.accept[%zu]", d->file, i);
-    for (size_t i = 0; i < d->prepare_count; i++)
+    for (size_t i = 0; i < d->prepare_count; i++) {
         check_read_part(&suite, d->prepare[i].keep_part);
+        check_read_part(&suite, d->prepare[i].again_part);
+    }
     for (size_t i = 0; i < d->read_prepare_count; i++)
         check_read_part(&suite, d->read_prepare[i].keep_part);
     for (size_t i = 0; i < d->login_step_count; i++)

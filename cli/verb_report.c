@@ -77,17 +77,20 @@ static bool read_stream(struct report *report, enum names_kind stream, take_entr
     return true;
 }
 
-/* The stream is cut at its length, so where it is full and begins inside the span, the span's beginning is missing. So
- * it is where Redis was set back. */
+/* Where the stream has lost entries and begins inside the span, the span's beginning is missing. So it is where Redis
+ * was set back. Where it is not known what it lost, one that is as long as it may be counts as cut. */
 static bool look_back(struct report *report, int64_t read)
 {
     struct cli *cli = report->cli;
     struct feed_batch first;
+    int64_t lost;
     const int64_t rewound_ms = cli->overview.epoch.rewound_at_ms;
-    if (!reads_stream(&cli->ledger, cli->link, NAMES_OUTCOMES, "0", 1, &first, cli_limit_ms(cli), &cli->err))
+    if (!reads_stream_lost(&cli->ledger, cli->link, NAMES_OUTCOMES, &lost, cli_limit_ms(cli), &cli->err) ||
+        !reads_stream(&cli->ledger, cli->link, NAMES_OUTCOMES, "0", 1, &first, cli_limit_ms(cli), &cli->err))
         return false;
-    bool full = read >= cli->config->retention_outcomes_entries;
-    if (full && first.count > 0 && first.entries[0].ms > report->since_ms) report->kept_from_ms = first.entries[0].ms;
+    bool cut = lost > 0 || (lost < 0 && read >= cli->config->retention_outcomes_entries);
+    int64_t first_ms = first.count > 0 ? first.entries[0].ms : report->now_ms;
+    if (cut && first_ms > report->since_ms) report->kept_from_ms = first_ms;
     if (rewound_ms > report->since_ms && rewound_ms > report->kept_from_ms) report->kept_from_ms = rewound_ms;
     feed_batch_fini(&first);
     return true;

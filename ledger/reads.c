@@ -274,6 +274,25 @@ bool reads_post_owner(const struct ledger *ledger, struct redis_link *link, cons
     return true;
 }
 
+bool reads_stream_lost(const struct ledger *ledger, struct redis_link *link, enum names_kind stream, int64_t *lost,
+                       int64_t limit_ms, struct errbuf *err)
+{
+    struct args args;
+    struct redisReply *reply = NULL;
+    int64_t added, length;
+    args_init(&args);
+    args_command(&args, "XINFO");
+    args_text(&args, "STREAM");
+    args_key(&args, &ledger->names, stream, NULL);
+    bool ok = args_ask(&args, link, &reply, limit_ms, err);
+    bool known = answer_number(answer_field(reply, 0, "entries-added"), &added) &&
+                 answer_number(answer_field(reply, 0, "length"), &length);
+    *lost = known ? added - length : -1;
+    if (reply) freeReplyObject(reply);
+    args_fini(&args);
+    return ok;
+}
+
 bool reads_stream(const struct ledger *ledger, struct redis_link *link, enum names_kind stream, const char *after,
                   size_t max, struct feed_batch *out, int64_t limit_ms, struct errbuf *err)
 {

@@ -90,6 +90,10 @@ MUSTCHECK bool reads_post_owner(const struct ledger *ledger, struct redis_link *
                                 const char *ext_id, bool *found, char delivery[IDENTITY_NAME_BYTES], int64_t limit_ms,
                                 struct errbuf *err);
 
+/* How many entries a trimmed stream has lost; -1: not known (the server does not say, or not to this user). */
+MUSTCHECK bool reads_stream_lost(const struct ledger *ledger, struct redis_link *link, enum names_kind stream,
+                                 int64_t *lost, int64_t limit_ms, struct errbuf *err);
+
 /* A page of a stream (outcomes, refused, audit, journal), oldest first, ids greater than `after` ("0" for the
  * beginning).
  */

@@ -411,18 +411,35 @@ def test_report_says_what_outcomes_cannot(cli):
 
 
 def test_report_says_where_it_cannot_look_back(cli):
-    cli.config(retention={"outcomes_entries": 100})
+    """What the stream of outcomes has lost counts, not how long it may be by today's configuration."""
     now = cli.now_ms()
-    for i in range(99):
+    for i in range(10):
         outcome(cli, f"blog/brand/{i}", "published", entry=f"{now - 1000 + i}-0")
     assert cli.json("report", "--since", "1h")["complete"] is True
-    outcome(cli, "blog/brand/99", "published", entry=f"{now}-0")
+    cli.client.xtrim(cli.key("outcomes"), maxlen=4, approximate=False)
     document = cli.json("report", "--since", "1h")
-    assert document["complete"] is False and document["kept_from_ms"] == now - 1000
+    assert document["complete"] is False and document["kept_from_ms"] == now - 994 and document["published"] == 4
     assert "are not all kept: this report can be believed from then on" in cli.run("report", "--since", "1h").out
     assert cli.json("report", "--since", "2099-01-01T00:00:00Z")["complete"] is True
     cli.client.hset(cli.key("epoch"), mapping={"environment": "test", "rewound_at": now - 500})
     assert cli.json("report", "--since", "1h")["kept_from_ms"] == now - 500
+    cli.client.xtrim(cli.key("outcomes"), maxlen=0, approximate=False)
+    assert cli.json("report", "--since", "1h")["complete"] is False, "nothing is left at all"
+
+
+def test_report_where_the_server_does_not_say_what_a_stream_has_lost(cli):
+    """Then one that is as long as it may be counts as cut."""
+    now = cli.now_ms()
+    cli.client.execute_command("ACL", "SETUSER", "reads", "on", "nopass", "~lf:*", "+@all", "-xinfo")
+    more = {"redis": {"url": cli.redis.url.replace("//", "//reads@")}, "retention": {"outcomes_entries": 100}}
+    cli.config(**more)
+    for i in range(99):
+        outcome(cli, f"blog/brand/{i}", "published", entry=f"{now - 1000 + i}-0")
+    words = ("report", "--since", "1h")
+    assert cli.json(*words, env={"LANDFALL_REDIS_PASSWORD": "any"})["complete"] is True
+    outcome(cli, "blog/brand/99", "published", entry=f"{now}-0")
+    document = cli.json(*words, env={"LANDFALL_REDIS_PASSWORD": "any"})
+    assert document["complete"] is False and document["kept_from_ms"] == now - 1000
 
 
 def test_report_as_markdown(cli):

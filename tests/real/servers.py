@@ -15,6 +15,7 @@ import json
 import os
 import re
 import secrets
+import sqlite3
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -286,3 +287,61 @@ class SnacNext(Snac):
     """The newest that Debian has, from the backports of a later release."""
 
     package = "snac-next"
+
+
+class MediaWiki(Server):
+    platform = package = "mediawiki"
+    write = ("POST", "action=edit")
+    user = "Brand"
+
+    def start(self):
+        self.www = os.path.join(self.place, "usr", "share", "mediawiki")
+        self.env = {"MW_CONFIG_FILE": os.path.join(self.folder, "LocalSettings.php")}
+        self.maintain("install", "--dbtype=sqlite", f"--dbpath={self.folder}/db", f"--confpath={self.folder}", f"--server={self.origin}",
+                      "--scriptpath=", "--lang=en", f"--pass={secrets.token_hex(12)}", "Landfall", self.user)
+        with open(self.env["MW_CONFIG_FILE"], "a", encoding="utf-8") as file:
+            # Who is new is counted, which needs a cache; jobs would be run by a request to the server itself.
+            file.write("\n$wgAutoConfirmAge = 86400;\n$wgMainCacheType = CACHE_DB;\n$wgJobRunRate = 0;\n")
+        self.maintain("createAndPromote", "Guest", secrets.token_hex(12))
+        self.guest = self.bot_password("Guest", "basic,editpage,createeditmovepage")
+        self.credentials, self.wrong_credentials = self.bot_password(self.user, "basic,editpage,createeditmovepage,highvolume"), "0" * 32
+        self.keep(["php", "-S", f"127.0.0.1:{self.port}", "-t", self.www], "php", env=self.env)
+        self.wait_answers(self.origin + "/api.php?action=query&format=json")
+
+    def maintain(self, script, *words):
+        env = {} if script == "install" else self.env
+        return self.run(["php", os.path.join(self.www, "maintenance", script + ".php"), *words], script, env=env)
+
+    def bot_password(self, user, grants):
+        password = secrets.token_hex(16)
+        self.maintain("createBotPassword", "--grants", grants, "--appid", "landfall", user, password)
+        return password
+
+    def settings(self, origin):
+        return {"instance": origin, "user": self.user + "@landfall"}
+
+    def ask(self, **query):
+        return ask("GET", self.origin + "/api.php?" + urllib.parse.urlencode({"format": "json", "formatversion": 2, **query})).json
+
+    def posts(self, word=""):
+        found, more = [], {}
+        while more is not None:
+            page = self.ask(action="query", generator="allpages", gaplimit=500, prop="info", inprop="url", **more)
+            found += page.get("query", {}).get("pages", [])
+            more = page.get("continue")
+        return [{"id": str(one["pageid"]), "url": one["canonicalurl"]} for one in found if word in one["title"]]
+
+    def make_pages(self, number):
+        """So many pages of the user's, in one go."""
+        pages = "".join(f"""<page><title>Filler {n}</title><ns>0</ns><revision><timestamp>2026-01-01T00:00:{n % 60:02}Z</timestamp>
+            <contributor><username>{self.user}</username></contributor><comment>by hand</comment><model>wikitext</model>
+            <format>text/x-wiki</format><text xml:space="preserve">Filler</text></revision></page>""" for n in range(number))
+        path = os.path.join(self.folder, "pages.xml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">{pages}</mediawiki>')
+        self.maintain("importDump", "--username-prefix=", "--no-updates", path)
+
+    def end_sessions(self):
+        """As if they had come to their end."""
+        with contextlib.closing(sqlite3.connect(os.path.join(self.folder, "db", "wikicache.sqlite"), timeout=20)) as db, db:
+            return db.execute("DELETE FROM objectcache WHERE keyname LIKE '%MWSession%'").rowcount

@@ -54,6 +54,19 @@ def test_pictures_are_published_with_their_descriptions(platform):
         assert asked["reads"] == 2 and asked["unrouted"] == 0
 
 
+@pytest.mark.parametrize("platform", ["gotosocial", "pleroma", "snac"])
+def test_pictures_on_software_with_the_same_api(platform):
+    channel, token = f"{platform}/brand", "tok-same-api-77e1"
+    with PictureFleet([]) as fleet:
+        url = fleet.add_fake("mastodon", "mastodon", channel, token, honour_keys=False)
+        fleet.add_channel(channel, token, {"instance": url})
+        attachments = [fleet.attachment("pictures/cat.png", "A cat"), fleet.attachment("pictures/dog.jpg", mime_type="image/jpeg")]
+        fleet.add(channel, fleet.item("it-1", attachments=attachments))
+        assert fleet.run_worker() == 0, fleet.output()
+        fleet.check_judge(**{f"{channel}/it-1": 1})
+        assert fleet.published("mastodon") == [("image/png", "A cat", sha256("cat")), ("image/jpeg", "", sha256("dog"))]
+
+
 def test_pictures_that_are_still_being_converted_are_waited_for():
     """An upload that is answered 202 is asked for until it is ready: a post that names it before would be refused."""
     channel = CHANNELS["mastodon"]

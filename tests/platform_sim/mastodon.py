@@ -19,7 +19,7 @@
 11. `visibility_delay_ms`: replicas that show a status late, in the listing and by id.
 12. X-RateLimit-* with an ISO time of six decimals; 429 without Retry-After, nothing created. Enforced for posting when
     `limit_posts` is set (per `limit_window_ms`).
-13. POST /api/v2/media takes multipart/form-data with `file` and `description` and answers 200 with an id; media_ids of a
+13. POST /api/v2/media, and /api/v1/media of software that looks the same, takes multipart/form-data with `file` and `description` and answers 200 with an id; media_ids of a
     status must be uploaded by the same account and not be used before, at most four; else 422.
 14. `media_polls`: an upload is answered 202 and GET /api/v1/media/<id> so often 206 before it is 200 (-1: for ever); a
     status that uses it before is refused with 422.
@@ -83,7 +83,7 @@ class Mastodon(Platform):
         ("GET", r"/api/v1/accounts/verify_credentials", "read", "verify_credentials"),
         ("GET", r"/api/v[12]/instance", "read", "instance"),
         ("POST", r"/api/v1/statuses", "write", "create"),
-        ("POST", r"/api/v2/media", "read", "upload"),
+        ("POST", r"/api/v[12]/media", "read", "upload"),
         ("GET", r"/api/v1/media/([^/]+)", "read", "media"),
         ("GET", r"/api/v1/statuses/([^/]+)", "read", "show"),
         ("GET", r"/api/v1/statuses/([^/]+)/source", "read", "source"),

@@ -136,6 +136,9 @@ class Bluesky(Platform):
 
     @staticmethod
     def _limit_headers(limit, remaining, end_ms, window_s):
+        """A limit of 0 is none, and nothing is said of it: "0 remaining" would be a request to wait."""
+        if not limit:
+            return {}
         return {"RateLimit-Limit": str(limit), "RateLimit-Remaining": str(remaining),
                 "RateLimit-Reset": str(-(-end_ms // 1000)), "RateLimit-Policy": f"{limit};w={window_s}"}
 

@@ -185,6 +185,9 @@ def test_points(sim, session):
     assert replies[3].headers["Retry-After"] and abs(int(replies[3].headers["RateLimit-Reset"]) - time.time()) < 3601
     assert get(session, rkey="3mvzvh4fs22se").status == 200
     assert get(session, rkey="3mvzvh4fs22sh").status == 400
+    sim.post("settings", instance="b", limit_points=0)
+    free = put(session, rkey="3mvzvh4fs22sh")
+    assert free.status == 200 and "RateLimit-Remaining" not in free.headers, "no limit is no window that is used up"
 
 
 def test_a_record_names_only_blobs_of_its_account(session, bluesky):

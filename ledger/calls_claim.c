@@ -76,7 +76,8 @@ static bool read_claimed_row(struct claim_request *c, const struct redisReply *a
     row->approved_at_ms = c->approved_at_ms;
     snprintf(row->token, sizeof row->token, "%s", c->token);
     return answer_copy(answer_at(a, 4), doubt, sizeof doubt) && doubt_parse(doubt, &row->doubt) &&
-           answer_number(answer_at(a, 5), &row->rev) && read_count(answer_at(a, 6), &row->tries);
+           answer_number(answer_at(a, 5), &row->rev) && read_count(answer_at(a, 6), &row->tries) &&
+           answer_number(answer_at(a, 7), &row->since_ms);
 }
 
 /* What the predecessor is known by, from field `at` on, where the answer has it. */
@@ -92,14 +93,14 @@ static bool read_granted(struct claim_request *c, const struct redisReply *a)
     bool ok = read_count(answer_at(a, 1), &c->attempt) && answer_number(answer_at(a, 2), &c->commit_by_ms) &&
               answer_number(answer_at(a, 3), &c->lease_end_ms);
     /* Attempts count from 1: 0 is none that a row could hold. */
-    if (!ok || c->attempt == 0 || answer_count(a) < 7 || !read_claimed_row(c, a)) return false;
+    if (!ok || c->attempt == 0 || answer_count(a) < 8 || !read_claimed_row(c, a)) return false;
     c->in_doubt = c->row.core.doubt.count > 0;
-    if (!c->in_doubt || answer_count(a) < 10) return true;
-    answer_keep(answer_at(a, 9), &c->answer_frozen);
-    answer_keep(answer_at(a, 10), &c->answer_prepared);
-    return answer_copy(answer_at(a, 7), c->answer_key, sizeof c->answer_key) &&
-           answer_copy(answer_at(a, 8), c->answer_body_hash, sizeof c->answer_body_hash) && c->answer_frozen.bytes &&
-           read_after(c, a, 11);
+    if (!c->in_doubt || answer_count(a) < 11) return true;
+    answer_keep(answer_at(a, 10), &c->answer_frozen);
+    answer_keep(answer_at(a, 11), &c->answer_prepared);
+    return answer_copy(answer_at(a, 8), c->answer_key, sizeof c->answer_key) &&
+           answer_copy(answer_at(a, 9), c->answer_body_hash, sizeof c->answer_body_hash) && c->answer_frozen.bytes &&
+           read_after(c, a, 12);
 }
 
 static bool read_standing(const struct redisReply *a, enum delivery_state *state, int64_t *since_ms)

@@ -125,6 +125,7 @@ static void put_decision(struct args *args, const struct decide_request *r)
     args_text(args, delivery_state_name(row->state));
     args_number(args, row->attempt);
     args_number(args, row->rev);
+    args_number(args, row->since_ms);
     args_text(args, delivery_state_name(d->state));
     args_text(args, delivery_reason_name(d->reason));
     args_text(args, places[d->place]);

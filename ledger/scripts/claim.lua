@@ -8,7 +8,7 @@
 --                turn_ms
 --                after, after_id: the delivery that must come first, and the id of it that the request was rendered with
 --                hold_back: empty, "channel_full" or "unknown_channel"
--- Answers        granted attempt commit_by lease_end doubt rev tries [key body_hash frozen prepared after_id after_url]
+-- Answers        granted attempt commit_by lease_end doubt rev tries since [key body_hash frozen prepared after_id after_url]
 --                in doubt: send these bytes, no others
 --                already state since | conflict state since their_hash | busy holder until | wait reason due
 --                uncertain reason | held reason | rerender approved_at gen [after_id after_url] | late | no_content
@@ -101,11 +101,11 @@ end
 local function granted(d, frozen)
     local lease_end = d.n.commit_by - d.late_commit
     local answer = {'granted', text(d.n.attempt), text(d.n.commit_by), text(lease_end), d.in_doubt, text(d.n.rev),
-        text(d.n.tries)}
+        text(d.n.tries), d.fields.since or '0'}
     if frozen then
-        answer[8], answer[9], answer[10] = find_field(d, 'key') or '', d.fields.body_hash or '', frozen
-        answer[11] = redis.call('HGET', d.request, 'prepared') or ''
-        answer[12], answer[13] = predecessor_field(d, 'ext_id'), predecessor_field(d, 'url')
+        answer[9], answer[10], answer[11] = find_field(d, 'key') or '', d.fields.body_hash or '', frozen
+        answer[12] = redis.call('HGET', d.request, 'prepared') or ''
+        answer[13], answer[14] = predecessor_field(d, 'ext_id'), predecessor_field(d, 'url')
     end
     return answer
 end

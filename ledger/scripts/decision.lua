@@ -11,9 +11,10 @@ local function next_map()
     return map
 end
 
--- expect_state expect_attempt expect_rev, state reason place due, token, commit_cap, n field value.., m long value..
+-- expect_state expect_attempt expect_rev expect_since, state reason place due, token, commit_cap, n field value.., m long value..
 local function next_decision()
-    local block = {expect_state = next_arg(), expect_attempt = next_number(), expect_rev = next_number()}
+    local block = {expect_state = next_arg(), expect_attempt = next_number(), expect_rev = next_number(),
+        expect_since = next_number()}
     block.state, block.reason, block.place, block.due = next_arg(), next_arg(), next_arg(), next_number()
     block.token, block.commit_cap = next_arg(), next_number()
     block.set, block.long = next_map(), next_map()
@@ -39,9 +40,9 @@ end
 
 -- Why the decision cannot be applied, as an answer; nil if it can.
 local function refuse_decision(d, block)
-    if d.state ~= block.expect_state or d.n.attempt ~= block.expect_attempt or d.n.rev ~= block.expect_rev then
-        return stale(d)
-    end
+    -- A ledger that was set back counts attempts and revisions anew: only the time tells such a row from the one before.
+    local same = d.state == block.expect_state and d.n.attempt == block.expect_attempt and d.n.rev == block.expect_rev
+    if not same or d.n.since ~= block.expect_since then return stale(d) end
     if not STATES[block.state] or (block.state == 'claimed' and d.state ~= 'claimed') then
         return {'error', 'decision: "' .. string.sub(block.state, 1, 40) .. '" is no state that a decision can set'}
     end

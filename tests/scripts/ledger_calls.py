@@ -62,6 +62,10 @@ class Ledger:
     def row(self, delivery):
         return self.client.hgetall(self.key("delivery", delivery))
 
+    def since(self, delivery):
+        key = self.key("delivery", delivery)
+        return (self.client.hget(key, "since") or 0) if self.client.type(key) == "hash" else 0
+
     def state(self, delivery):
         row = self.row(delivery)
         return row.get("state"), row.get("reason")
@@ -154,7 +158,9 @@ class Ledger:
     def decision(self, delivery, state, reason, place="-", due=0, token="", commit_cap=0, fields=None, long=None, expect=None):
         if expect is None:
             row = self.row(delivery)
-            expect = (row.get("state", "none"), row.get("attempt", 0), row.get("rev", 0))
+            expect = (row.get("state", "none"), row.get("attempt", 0), row.get("rev", 0), row.get("since", 0))
+        if len(expect) == 3:
+            expect = (*expect, self.since(delivery))
         fields, long = fields or {}, long or {}
         return (delivery, None, [*expect, state, reason, place, due, token, commit_cap, len(fields), *flat(fields), len(long),
                                  *flat(long)])

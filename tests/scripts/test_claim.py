@@ -16,7 +16,7 @@ def test_granted_writes_row_lease_agenda_and_acknowledges(ledger):
     ledger.client.xreadgroup("workers", "w1", {ledger.key("queue"): ">"})
     answer = ledger.claim(D, token="t" * 16, entry=entry)
     at = ledger.answered_at
-    assert answer == ["granted", "1", str(at + 90000), str(at + 60000), "", "1", "1"]
+    assert answer == ["granted", "1", str(at + 90000), str(at + 60000), "", "1", "1", str(at)]
     row = ledger.row(D)
     assert (row["state"], row["reason"], row["attempt"], row["tries"], row["token"], row["worker"]) == (
         "claimed", "sending", "1", "1", "t" * 16, "w1")
@@ -235,7 +235,7 @@ def test_in_doubt_the_frozen_bytes_go_out(ledger):
     put_in_doubt(ledger)
     answer = ledger.claim(D, approved_at=1, gen=7, frozen="other bytes")
     assert answer[0] == "granted" and answer[4] == "1:ffffffff"
-    assert answer[7:] == ["old-key", "0" * 32, "old bytes", "", "", ""]
+    assert answer[8:] == ["old-key", "0" * 32, "old bytes", "", "", ""]
     assert ledger.request(D)["frozen"] == "old bytes" and ledger.row(D)["key"] == "old-key"
     assert ledger.row(D)["in_doubt"] == "1:ffffffff", "the doubt stays"
 
@@ -436,7 +436,7 @@ def test_a_predecessor_that_is_published_without_an_id(ledger):
 def test_in_doubt_what_the_predecessor_is_known_by_comes_with_the_frozen_bytes(ledger):
     put_first(ledger, "published", ext_id="42", url="https://m.example/42")
     put_in_doubt(ledger)
-    assert ledger.claim(D, approved_at=1, gen=7, after=FIRST)[9:] == ["old bytes", "", "42", "https://m.example/42"]
+    assert ledger.claim(D, approved_at=1, gen=7, after=FIRST)[10:] == ["old bytes", "", "42", "https://m.example/42"]
 
 
 def test_a_lease_of_somebody_else_is_respected(ledger):

@@ -33,11 +33,22 @@ def test_published_leaves_what_late_reports_need(claimed):
     assert claimed.dump() == before
 
 
-@pytest.mark.parametrize("expect", [("approved", 1, 1), ("claimed", 2, 1), ("claimed", 1, 2), ("none", 0, 0)])
+@pytest.mark.parametrize("expect", [("approved", 1, 1), ("claimed", 2, 1), ("claimed", 1, 2), ("none", 0, 0), ("claimed", 1, 1, 5)])
 def test_another_row_than_the_one_it_was_decided_for_is_stale(claimed, expect):
     before = claimed.dump()
     answer = claimed.settle(D, "rejected", "refused", token=T, expect=expect)
     assert answer[0] == "stale" and "claimed" in answer and claimed.dump() == before
+
+
+def test_a_row_of_a_ledger_that_was_set_back_has_the_same_numbers_and_is_another(claimed):
+    """The report of an attempt that Redis has forgotten must not hand back what is being sent by another one."""
+    decided_for = ("claimed", 1, 1, claimed.since(D))
+    claimed.client.delete(claimed.key("delivery", D), claimed.key("lease", D))
+    while claimed.now() <= int(decided_for[3]):
+        pass
+    assert claimed.claim(D, token="u" * 16, entry=claimed.add(D))[:2] == ["granted", "1"]
+    before = claimed.dump()
+    assert claimed.settle(D, "approved", "not_sent", token=T, expect=decided_for)[0] == "stale" and claimed.dump() == before
 
 
 def test_a_missing_row_is_stale_without_fields_and_made_again_from_a_report(ledger):

@@ -104,7 +104,8 @@ static void claim_two(const char *const *lines, struct claim_request claims[2])
 #define GRANTED "*5\r\n$7\r\ngranted\r\n$1\r\n3\r\n$2\r\n90\r\n$2\r\n60\r\n$0\r\n\r\n"
 
 /* Attempts count from 1. */
-#define ATTEMPT_0 "*7\r\n$7\r\ngranted\r\n$1\r\n0\r\n$2\r\n90\r\n$2\r\n60\r\n$0\r\n\r\n$1\r\n1\r\n$1\r\n0\r\n"
+#define ATTEMPT_0                                                                                                      \
+    "*8\r\n$7\r\ngranted\r\n$1\r\n0\r\n$2\r\n90\r\n$2\r\n60\r\n$0\r\n\r\n$1\r\n1\r\n$1\r\n0\r\n$1\r\n5\r\n"
 
 static void answers_that_make_no_sense_are_unknown(void **state)
 {

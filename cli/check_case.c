@@ -206,7 +206,8 @@ static bool check_event(struct running *r, const struct outcome *out)
     if (strcmp(expected, "default") == 0)
         return out->kind != EV_COMMITTED || differs(r, "event", event, "another: no rule says so");
     if (strcmp(event, expired ? "credential" : expected) != 0) return differs(r, "event", event, expected);
-    return !expired || out->session_expired || differs(r, "session", "not over", "over");
+    return !expired || out->session_expired == channel_has_session(r->channel) ||
+           differs(r, "session", "not over", "over");
 }
 
 static bool check_verdict(struct running *r)
@@ -214,7 +215,8 @@ static bool check_verdict(struct running *r)
     const json_t *expect = json_object_get(r->test, "expect"), *said = json_object_get(r->test, "verdict");
     const json_t *wait = json_object_get(said, "wait_ms"), *spent = json_object_get(said, "spent_ms");
     const struct verdict_context context = {.input = r->input,
-                                            .replay = json_is_true(json_object_get(r->input, "replay"))};
+                                            .replay = json_is_true(json_object_get(r->input, "replay")),
+                                            .session = channel_has_session(r->channel)};
     const struct transfer_facts facts = {.reached = true, .complete = true, .status = r->answer.status};
     struct outcome out;
     json_object_del(r->input, "answer");

@@ -234,7 +234,9 @@ static bool decide_by_rule(struct view *v, const struct descriptor_rule *rule)
         return decide(v, EV_NOT_COMMITTED, reason_of(rule, RS_NONE));
     case OUTCOME_WAIT: v->out->wait_ms = stated_wait_ms(v); return decide(v, EV_WAIT, reason_of(rule, RS_NONE));
     case OUTCOME_CREDENTIAL: return decide(v, EV_CREDENTIAL, reason_of(rule, RS_NONE));
-    case OUTCOME_SESSION_EXPIRED: v->out->session_expired = true; return decide(v, EV_CREDENTIAL, RS_NONE);
+    case OUTCOME_SESSION_EXPIRED:
+        v->out->session_expired = v->context->session;
+        return decide(v, EV_CREDENTIAL, RS_NONE);
     case OUTCOME_UNKNOWN: return decide(v, EV_UNKNOWN, reason_of(rule, RS_BAD_ANSWER));
     case OUTCOME_CONFLICT: return decide(v, EV_CONFLICT, reason_of(rule, RS_NONE));
     case OUTCOME_DELETED: return decide(v, EV_DELETED, RS_NONE);

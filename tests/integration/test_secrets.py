@@ -195,6 +195,7 @@ class Story:
         fleet = self.fleet
         fleet.sim.clear_faults()
         assert worker.stop() == 0
+        fleet.sim.post("posts", instance="bluesky", op="revoke_sessions")  # else the fleet goes on with the one it has
         wrong = {"error": "AuthenticationRequired", "message": "wrong: " + CANARIES["bluesky"]}
         fleet.sim.fault("status", "bluesky", on={"kind": "login"}, times=-1, status=401, body=json.dumps(wrong))
         fleet.sim.fault("status", "mastodon", times=-1, status=401, body="no: {request_header:authorization}")

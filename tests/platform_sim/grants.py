@@ -2,7 +2,7 @@
 """A service of notices behind OAuth 2 (RFC 6749) with refresh tokens of one use. Behaviours played:
 
  1. POST /token, grant_type=refresh_token: 200 with access_token, expires_in and a new refresh_token. The account's token
-    is the first refresh token. The client's id is `client`; with `client_secret` it must authenticate (Basic).
+    is the first refresh token. The client's id is `app-7734`; with `client_secret` it must authenticate (Basic).
  2. A refresh token that was used before ends the whole grant (RFC 9700, section 4.14.2): from then on everything is
     invalid_grant, until `authorise` makes a new one. `rotate: false`: a refresh token stays the same.
  3. An access token lasts `access_ms`, or `access_uses` requests. `expired_as`: 401 (status_401), 200 with
@@ -17,6 +17,9 @@ from .base import now_ms
 from .notices import Notices
 from .texts import iso_ms
 from .wire import Answer
+
+
+CLIENT = "app-7734"
 
 
 class Grants(Notices):
@@ -49,8 +52,8 @@ class Grants(Notices):
     def _is_client(self, request, fields):
         secret = self.settings["client_secret"]
         if not secret:
-            return fields.get("client_id") == "client"
-        wanted = base64.b64encode(f"client:{urllib.parse.quote(secret, safe='')}".encode()).decode()
+            return fields.get("client_id") == CLIENT
+        wanted = base64.b64encode(f"{CLIENT}:{urllib.parse.quote(secret, safe='')}".encode()).decode()
         return request.header("authorization") == "Basic " + wanted
 
     def token(self, request):
@@ -135,6 +138,12 @@ class Grants(Notices):
         self._revoke(account)
         self._refresh[token] = self._known[token] = account
         return {"authorised": True}
+
+    def op_issue(self, channel=None):
+        """An access token that somebody else got."""
+        access = self._issue("at")
+        self._access[access] = [self.account_named(channel), now_ms() + self.settings["access_ms"], None]
+        return {"access_token": access}
 
     def op_grants(self):
         return {"stolen": self.stolen, "good": len(self._refresh)}

@@ -100,6 +100,7 @@ static void test_what_becomes_of_a_login(void **state)
         {200, "<html>", AUTH_LOST},
         {200, "{'accessJwt':'a\\nb','refreshJwt':'r'}", AUTH_LOST},
         {200, "'secret-answer'", AUTH_LOST},
+        {200, "{'accessJwt':'a'}", AUTH_LOST}, /* not whole */
         {302, "{}", AUTH_FAILED},
         {400, "{}", AUTH_REFUSED},
         {401, "{}", AUTH_REFUSED},

@@ -257,23 +257,6 @@ bool reads_oldest_claim(const struct ledger *ledger, struct redis_link *link, in
     return ok;
 }
 
-bool reads_post_owner(const struct ledger *ledger, struct redis_link *link, const char *channel, const char *ext_id,
-                      bool *found, char delivery[IDENTITY_NAME_BYTES], int64_t limit_ms, struct errbuf *err)
-{
-    struct args args;
-    struct redisReply **replies;
-    args_init(&args);
-    args_command(&args, "HGET");
-    args_key(&args, &ledger->names, NAMES_POSTS, channel);
-    args_text(&args, ext_id);
-    bool ok = args_read(&args, link, &replies, limit_ms, err);
-    args_fini(&args);
-    if (!ok) return false;
-    *found = answer_copy(replies[0], delivery, IDENTITY_NAME_BYTES) && delivery[0] != '\0';
-    args_free_replies(replies, 1);
-    return true;
-}
-
 bool reads_stream_lost(const struct ledger *ledger, struct redis_link *link, enum names_kind stream, int64_t *lost,
                        int64_t limit_ms, struct errbuf *err)
 {

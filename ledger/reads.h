@@ -85,11 +85,6 @@ MUSTCHECK bool reads_overview(const struct ledger *ledger, struct redis_link *li
 MUSTCHECK bool reads_oldest_claim(const struct ledger *ledger, struct redis_link *link, int64_t *since_ms,
                                   int64_t limit_ms, struct errbuf *err);
 
-/* Who owns an external id: *found false where nobody does. */
-MUSTCHECK bool reads_post_owner(const struct ledger *ledger, struct redis_link *link, const char *channel,
-                                const char *ext_id, bool *found, char delivery[IDENTITY_NAME_BYTES], int64_t limit_ms,
-                                struct errbuf *err);
-
 /* How many entries a trimmed stream has lost; -1: not known (the server does not say, or not to this user). */
 MUSTCHECK bool reads_stream_lost(const struct ledger *ledger, struct redis_link *link, enum names_kind stream,
                                  int64_t *lost, int64_t limit_ms, struct errbuf *err);

@@ -15,7 +15,6 @@
 #include "runtime/die.h"
 
 #define NEAR_MIN_BYTES 16 /* a shorter beginning of a text is nothing to be recognised by */
-#define EXCLUDED       UINT32_MAX
 #define NONE           UINT32_MAX
 
 static const char ellipsis[] = "\xe2\x80\xa6";
@@ -23,7 +22,7 @@ static const char ellipsis[] = "\xe2\x80\xa6";
 /* One mark of one delivery, in a chain of its hash. */
 struct link {
     unsigned char digest[HASH_BYTES];
-    uint32_t slot; /* or EXCLUDED */
+    uint32_t slot;
     uint32_t next; /* index + 1; 0: end of the chain */
 };
 
@@ -94,11 +93,6 @@ void mark_index_free(struct mark_index **index)
     *index = NULL;
 }
 
-size_t mark_index_count(const struct mark_index *index)
-{
-    return index->count;
-}
-
 int64_t mark_index_from_ms(const struct mark_index *index, size_t slot)
 {
     return index->deliveries[slot].from_ms;
@@ -157,20 +151,6 @@ static const struct link *find_link(struct mark_index *index, const unsigned cha
         if (memcmp(link->digest, digest, HASH_BYTES) == 0) return link;
     }
     return NULL;
-}
-
-void mark_index_exclude(struct mark_index *index, const char *ext_id)
-{
-    add_link(index, MARK_ID, ext_id, EXCLUDED);
-}
-
-static bool is_excluded(struct mark_index *index, const char *id)
-{
-    unsigned char digest[HASH_BYTES];
-    digest_of(MARK_ID, id, digest);
-    for (const struct link *link = find_link(index, digest, NULL); link != NULL; link = find_link(index, digest, link))
-        if (link->slot == EXCLUDED) return true;
-    return false;
 }
 
 /* ---- deliveries ---- */
@@ -284,7 +264,6 @@ static void collect(struct mark_index *index, enum mark_kind kind, const char *t
     digest_of(kind, text, digest);
     for (const struct link *link = find_link(index, digest, NULL); link != NULL;
          link = find_link(index, digest, link)) {
-        if (link->slot == EXCLUDED) continue;
         struct delivery *delivery = &index->deliveries[link->slot];
         if (!is_eligible(index, delivery, kind, at_ms)) {
             delivery->near = delivery->near || (kind == MARK_TEXT && is_possible(index, delivery, at_ms));
@@ -459,7 +438,7 @@ bool mark_index_show(struct mark_index *index, const json_t *json)
     sort_once(index);
     index->shown++;
     index->candidate_count = 0;
-    if (!entry.head.skip && !is_excluded(index, entry.head.id) && !match_entry(index, &entry)) {
+    if (!entry.head.skip && !match_entry(index, &entry)) {
         look_for_cut_text(index, &entry);
         look_for_cut_links(index, &entry);
     }

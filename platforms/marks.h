@@ -71,9 +71,6 @@ void mark_index_free(struct mark_index **index);
 MUSTCHECK bool mark_index_add(struct mark_index *index, const struct mark_wanted *wanted, size_t *slot,
                               struct errbuf *err);
 
-/* An entry with this id belongs to a delivery that is not in the table: it says nothing about those that are. */
-void mark_index_exclude(struct mark_index *index, const char *ext_id);
-
 /*
  * Shows one listed entry (entry.h). Addresses are taken from urls, from the links of html and from the links that stand
  * in text. Each entry is shown once. False: it has no id, or a member of another shape; then it was not looked at and
@@ -83,8 +80,6 @@ MUSTCHECK bool mark_index_show(struct mark_index *index, const json_t *entry);
 
 /* What all that was shown says about a slot. Pure; may be asked any time. */
 struct mark_finding mark_index_finding(const struct mark_index *index, size_t slot);
-
-size_t mark_index_count(const struct mark_index *index);
 
 /* attempt_from_ms of a slot. */
 int64_t mark_index_from_ms(const struct mark_index *index, size_t slot);

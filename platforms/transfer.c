@@ -103,11 +103,6 @@ void *transfer_owner(const struct transfer *t)
     return t->options.owner;
 }
 
-bool transfer_sent_all(const struct transfer *t)
-{
-    return t->sent_all;
-}
-
 const struct transfer_facts *transfer_facts(const struct transfer *t)
 {
     return &t->facts;

@@ -100,8 +100,6 @@ void transfer_abort(struct transfer *transfer);
 int transfer_in_flight(const struct transfer_pool *pool);
 
 void *transfer_owner(const struct transfer *transfer);
-/* True once the kernel has the whole request. */
-bool transfer_sent_all(const struct transfer *transfer);
 /* Of an ended transfer. Borrowed until transfer_free(). */
 const struct transfer_facts *transfer_facts(const struct transfer *transfer);
 /* What was read of the answer, however little; never NULL for an ended transfer. Borrowed until transfer_free(). */

@@ -28,7 +28,6 @@ static struct mark_index *index_of(struct channel *channel, size_t *slot)
         .marks = marks, .ext_id = "117", .attempt_from_ms = FROM_MS, .commit_by_ms = FROM_MS + 90000};
     struct mark_index *index = mark_index_new(channel->descriptor->listing.floor == FLOOR_SERVER_TIME);
     REQUIRE(mark_index_add(index, &wanted, slot, &err));
-    mark_index_exclude(index, "118");
     json_decref(marks);
     return index;
 }

@@ -283,11 +283,6 @@ void *transfer_owner(const struct transfer *t)
     return t->options.owner;
 }
 
-bool transfer_sent_all(const struct transfer *t)
-{
-    return t->facts.reached;
-}
-
 const struct transfer_facts *transfer_facts(const struct transfer *t)
 {
     return &t->facts;

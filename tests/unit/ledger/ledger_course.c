@@ -148,9 +148,6 @@ static void submitted_claimed_published(void)
     run();
     CHECK(p.answer == DECIDE_STALE && p.current.core.state == DS_PUBLISHED);
     CHECK(strcmp(p.current.core.ext_id, "42") == 0 && p.current.source == SRC_RESPONSE);
-    bool found;
-    char owner[IDENTITY_NAME_BYTES];
-    CHECK(reads_post_owner(&ledger, link_, CH, "42", &found, owner, LIMIT_MS, &err) && found && strcmp(owner, a) == 0);
     c = claim(a, NULL, "cccccccccccccccc", 1);
     CHECK(c.answer == CLAIM_ALREADY && c.state == DS_PUBLISHED);
 }

@@ -278,7 +278,7 @@ static void test_cases(void **state)
             assert_int_equal(add(index, parse(cases[i].marks[k], FROM), NULL, FROM), k);
         for (size_t k = 0; k < 3 && cases[i].entries[k] != NULL; k++)
             show(index, parse(cases[i].entries[k], FROM));
-        for (size_t k = 0; k < mark_index_count(index); k++) {
+        for (size_t k = 0; k < 3 && cases[i].marks[k] != NULL; k++) {
             char said[200];
             if (strcmp(say(index, k, said), cases[i].said[k]) != 0)
                 fail_msg("%s, %zu: %s instead of %s", cases[i].name, k, said, cases[i].said[k]);
@@ -294,10 +294,8 @@ static void test_ids(void **state)
     struct mark_index *index = mark_index_new(true);
     add(index, json_pack("{s:[s]}", "keys", "k"), "id-1", FROM);
     add(index, json_pack("{s:[s]}", "urls", "https://ex.test/a"), "", FROM);
-    mark_index_exclude(index, "taken");
     show(index, parse("{'id': 'id-0', 'keys': ['k']}", FROM));
     show(index, parse("{'id': 'id-1'}", FROM));
-    show(index, parse("{'id': 'taken', 'at_ms': @, 'urls': ['https://ex.test/a']}", FROM));
     char said[200];
     assert_string_equal(say(index, 0, said), "found id id-1 -");
     assert_string_equal(say(index, 1, said), "unseen - - -");
@@ -342,7 +340,8 @@ static void test_bad_shapes(void **state)
         assert_contains(err.text, marks[i].error);
         json_decref(json);
     }
-    assert_int_equal(mark_index_count(index), 0);
+    json_t *good = json_pack("{s:[s]}", "keys", "k");
+    assert_int_equal(add(index, good, NULL, FROM), 0); /* nothing was added before */
     mark_index_free(&index);
 }
 

@@ -17,13 +17,14 @@ static void simple_answer(void **state)
     struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct sent s = sent_to(server->port, "GET", NULL);
     s.options.owner = server;
+    sent_watch(&s);
     struct transfer *t = run(pool, &s);
     const struct transfer_facts *f = transfer_facts(t);
     assert_true(f->reached && f->complete && !f->body_cut && !f->timed_out && !f->resend_stopped);
     assert_int_equal(f->status, 200);
     assert_string_equal(f->error, "");
     assert_ptr_equal(transfer_owner(t), server);
-    assert_true(transfer_sent_all(t));
+    assert_true(s.whole);
     assert_string_equal(json_string_value(json_object_get(transfer_answer(t)->json, "id")), "7");
     assert_string_equal(answer_header(transfer_answer(t), "content-type"), "application/json");
     assert_int_equal(transfer_in_flight(pool), 0);
@@ -44,9 +45,10 @@ static void an_answer_that_has_arrived_is_read(void **state)
     struct transfer_pool *pool = transfer_pool_new(4, NULL);
     struct sent s = sent_to(server->port, "POST", "x");
     s.options.limit_ms = 600;
+    sent_watch(&s);
     int64_t began_ms = clock_boottime_ms();
     struct transfer *t = transfer_start(pool, &s.request, &s.options);
-    while (!transfer_sent_all(t))
+    while (!s.whole)
         transfer_wait(pool, NULL, 0, 10);
     while (!server->signalled)
         raw_sleep_ms(5);

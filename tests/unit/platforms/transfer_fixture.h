@@ -30,6 +30,7 @@ static inline int without_proxies(void **state)
 struct sent {
     struct http_request request;
     struct transfer_options options;
+    bool whole; /* the kernel has all of it; see sent_watch() */
 };
 
 /* A request to the server: "POST", path, body or NULL. */
@@ -47,6 +48,19 @@ static inline struct sent sent_to(int port, const char *method, const char *body
     }
     s.options.write = strcmp(method, "GET") != 0;
     return s;
+}
+
+static inline void sent_note(void *context, enum transfer_point point)
+{
+    struct sent *s = context;
+    s->whole |= point == TRANSFER_AFTER_LAST_BYTE;
+}
+
+/* From now on `whole` says whether the kernel has the request. */
+static inline void sent_watch(struct sent *s)
+{
+    s->options.at_point = sent_note;
+    s->options.point_context = s;
 }
 
 static inline void sent_fini(struct sent *s)

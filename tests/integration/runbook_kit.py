@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 from ledger_calls import Ledger  # noqa: E402
 from lib.fleet import SECRETS, TIMES, Fleet  # noqa: E402
+from lib.stepped import shipped  # noqa: E402
 from lib.tiers import NOTICES, NOTICES_TOKEN  # noqa: E402
 from lib.tree import program  # noqa: E402
 
@@ -26,9 +27,9 @@ SLOW = {"times": {**TIMES, "lease_ms": 60000}, "write_limit_ms": 20000, "pace": 
 
 
 @contextlib.contextmanager
-def fleet(platforms=("mastodon",), notes=False, times=None, **more):
+def fleet(platforms=("mastodon",), notes=False, times=None, more_descriptors=(), **more):
     channel = {platform: {**SLOW, "times": {**SLOW["times"], **(times or {})}} for platform in platforms}
-    with Fleet(platforms, channel=channel, descriptors=[NOTICES], config={"worker": {"spool_dir": "spool"}}, **more) as one:
+    with Fleet(platforms, channel=channel, descriptors=[NOTICES, *more_descriptors], config={"worker": {"spool_dir": "spool"}}, **more) as one:
         os.mkdir(os.path.join(one.dir, "spool"))
         if notes:
             url = one.add_fake("notices", "notices", NOTES, NOTICES_TOKEN)
@@ -168,6 +169,22 @@ def duplicate():
         yield one
 
 
+def says_yes():
+    verified = {**shipped("mastodon"), "verify_after_publish": True}
+    with fleet(more_descriptors=[verified]) as one:
+        one.sim.fault("text_cut", "mastodon", on={"delivery": "cut"}, characters=60)
+        text = "https://blog.example/p/cut " + "and more than the platform keeps, " * 3
+        one.add(MASTODON, one.item("cut", content_text=text))
+        work(one)
+        reconcile_until(one, f"{MASTODON}/cut", "published")
+        one.sim.fault("ghost_id", "mastodon", times=-1)
+        for number in range(1, 4):
+            one.add(MASTODON, one.item(f"gone-{number}"))
+            work(one)
+        reconcile_until(one, f"{MASTODON}/gone-3", "held")
+        yield one
+
+
 def held():
     with fleet(notes=True) as one:
         one.sim.fault("close_before_commit", "notices")
@@ -237,6 +254,7 @@ SITUATIONS = {
     "The platform is down": platform_down,
     "The platform limits the rate": rate_limited,
     "An alarm about a duplicate": duplicate,
+    "The platform says yes and shows something else, or nothing": says_yes,
     "Deliveries are held": held,
     "The journal grows": journal_grows,
     "A delivery never moves": does_not_fit,

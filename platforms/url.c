@@ -198,12 +198,17 @@ static bool append_host(struct piece host, struct buf *out)
     }
     name[host.len] = '\0';
     uint8_t *punycode = NULL;
-    if (!ascii && idn2_lookup_u8((const uint8_t *)name, &punycode, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL) == IDN2_OK)
+    bool idn =
+        !ascii && idn2_lookup_u8((const uint8_t *)name, &punycode, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL) == IDN2_OK;
+    /* Some characters stand for ASCII ones that end a host, or that none may hold: U+FF0F for "/", U+2000 for a space.
+     */
+    bool host_like = !idn || strpbrk((const char *)punycode, " \t#%/:<>?@[\\]^|") == NULL;
+    if (host_like && idn)
         buf_append_text(out, (const char *)punycode);
-    else
+    else if (host_like)
         buf_append(out, name, host.len);
     idn2_free(punycode);
-    return true;
+    return host_like;
 }
 
 static bool append_authority(struct piece authority, int default_port, struct buf *out)

@@ -54,6 +54,17 @@ static const struct {
     {"https://[::1]:8080/", "https://[::1]:8080/"},
     {"https://User@ex.test/", "https://User@ex.test/"},
     {"https://ex.test\\a", "https://ex.test/a"},
+    {"https://ex\xef\xbc\x8e"
+     "test/",
+     "https://ex.test/"},                    /* a full stop as wide as an ideograph */
+    {"https://ex.test\xe2\x80\x80x/", NULL}, /* characters that stand for a space, "/", "@" and ":" */
+    {"https://ex.test\xef\xbc\x8fx/", NULL},
+    {"https://a\xef\xbc\xa0"
+     "ex.test/",
+     NULL},
+    {"https://ex.test\xef\xbc\x9a"
+     "80/",
+     NULL},
     {"", NULL},
     {"https://", NULL},
     {"https:///path", NULL},

@@ -152,13 +152,13 @@ static void begin(struct input *input)
     input->first_end = 0;
 }
 
-static char take_into_value(struct input *input)
+static int take_into_value(struct input *input)
 {
     char c = (char)take(input);
     scan_byte(&input->scan, c);
     buf_append(&input->value, &c, 1);
     if (c == '\n' && input->first_end == 0) input->first_end = input->value.len;
-    return c;
+    return (unsigned char)c;
 }
 
 static enum input_result bad(struct input *input, enum input_mode next, struct errbuf *err, const char *why)

@@ -108,7 +108,7 @@ static enum input_result from_text(struct items *items, struct item *item, struc
 static enum input_result from_mapped(struct items *items, struct item *item, struct errbuf *err)
 {
     const json_t *made = json_array_get(items->mapped, items->mapped_at++);
-    if (made && json_is_object(made)) return take_made(items, made, item, err) ? INPUT_VALUE : INPUT_BAD;
+    if (json_is_object(made)) return take_made(items, made, item, err) ? INPUT_VALUE : INPUT_BAD;
     if (made) {
         errbuf_set(err, "--map: result %zu is no object; an item is one", items->mapped_at);
         return INPUT_BAD;

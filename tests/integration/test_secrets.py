@@ -445,3 +445,12 @@ def test_a_frozen_request_that_goes_elsewhere_is_not_sent():
         worker.stop()
         assert not found({"token": TOKEN}, {"worker": worker.stderr().encode()})
     listener.close()
+
+
+def test_no_process_leaves_a_core():
+    with Fleet(["mastodon"]) as fleet:
+        for process in (fleet.start_worker(), fleet.start_reconciler()):
+            def limits(pid=process.pid):
+                with open(f"/proc/{pid}/limits", encoding="utf-8") as stream:
+                    return re.search(r"^Max core file size +(\d+|unlimited) +(\d+|unlimited)", stream.read(), re.M).groups()
+            wait_for(lambda: limits() == ("0", "0"), 20, what=lambda: f"a limit of 0 for cores, not {limits()}")

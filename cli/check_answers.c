@@ -15,6 +15,7 @@ static const char *const event_words[EV_COUNT] = {
     [EV_NO_ID] = "it was executed, and nobody says under which id",
     [EV_REFUSED] = "refused for good",
     [EV_NOT_SENT] = "nothing was sent",
+    [EV_UNSENDABLE] = "nothing was sent, for nothing can be made of it",
     [EV_NOT_COMMITTED] = "not executed",
     [EV_WAIT] = "not executed, the platform asks to wait",
     [EV_CREDENTIAL] = "not executed, the credential was refused",

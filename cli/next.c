@@ -36,6 +36,7 @@ static const char *const reasons[RS_COUNT] = {
     [RS_WINDOW_CLOSED] = "the platform no longer remembers its key",
     [RS_REFUSED_IN_DOUBT] = "a later attempt was refused, an earlier one may have been executed",
     [RS_NOT_SENT_IN_DOUBT] = "a later attempt did not happen, an earlier one may have been executed",
+    [RS_UNSENDABLE_IN_DOUBT] = "its frozen request cannot be sent any more, and an attempt may have been executed",
     [RS_EXPIRED_IN_DOUBT] = "its time is over, and an attempt may have been executed",
     [RS_SPENT_IN_DOUBT] = "its attempts are used up, and one may have been executed",
     [RS_POISON_IN_DOUBT] = "workers ended over it, and an attempt may have been executed",
@@ -45,6 +46,8 @@ static const char *const reasons[RS_COUNT] = {
     [RS_BACKFILL] = "the item is older than its channel takes",
     [RS_SPENT] = "its attempts are used up",
     [RS_POISON] = "it was handed to workers again and again, and none came back",
+    [RS_UNSENDABLE] =
+        "no request can be made of it as it stands, or its descriptor is broken; detail says what is wrong",
     [RS_GONE] = "the post was there once and is gone",
     [RS_NO_EVIDENCE] = "nobody can find out whether it was executed",
 };

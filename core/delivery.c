@@ -273,13 +273,22 @@ static struct delivery_decision report_deleted(const struct situation *s, enum d
     return d;
 }
 
-/* Nothing is in doubt and this attempt did not commit: what now? Rows 6, 7 and 7b. */
+/* It has sent nothing, so a person who has mended what was wrong need not wait for its end. */
+static void hold_unsendable(const struct situation *s, struct delivery_decision *d)
+{
+    decide_held(d, RS_UNSENDABLE);
+    if (s->row->state == DS_CLAIMED) d->commit_cap_ms = 1;
+}
+
+/* Nothing is in doubt and this attempt did not commit: what now? Rows 6, 7, 7b and 7c. */
 static struct delivery_decision not_committed(const struct situation *s, struct delivery_decision d)
 {
     enum delivery_reason word = s->in->reason;
     const enum delivery_event e = s->in->event;
     if (e == EV_REFUSED)
         decide_rejected(&d, word != RS_NONE ? word : RS_REFUSED, SRC_RESPONSE);
+    else if (e == EV_UNSENDABLE)
+        hold_unsendable(s, &d);
     else if (e == EV_NOT_SENT)
         decide_approved(&d, RS_NOT_SENT, PLACE_AGENDA, decide_retry_at(s, s->in->attempt));
     else if (e == EV_WAIT)
@@ -295,6 +304,7 @@ static struct delivery_decision not_committed(const struct situation *s, struct 
 
 static enum delivery_reason word_in_doubt(enum delivery_event e)
 {
+    if (e == EV_UNSENDABLE) return RS_UNSENDABLE_IN_DOUBT;
     return e == EV_REFUSED ? RS_REFUSED_IN_DOUBT : RS_NOT_SENT_IN_DOUBT;
 }
 
@@ -390,6 +400,7 @@ struct delivery_decision delivery_step(const struct delivery_row *row, const str
     case EV_DELETED: return report_deleted(&s, standing);
     case EV_REFUSED:
     case EV_NOT_SENT:
+    case EV_UNSENDABLE:
     case EV_NOT_COMMITTED:
     case EV_WAIT:
     case EV_CREDENTIAL: return report_negative(&s, standing);

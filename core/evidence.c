@@ -15,10 +15,12 @@ static int64_t settled_at(const struct situation *s)
     return visible_ms > s->in->no_absence_before_ms ? visible_ms : s->in->no_absence_before_ms;
 }
 
+/* What is frozen may have turned out to be nothing that can be sent. */
 static bool may_replay(const struct situation *s)
 {
-    return s->now_ms >= s->row->commit_by_ms && s->row->tries < s->policy->max_attempts && s->row->doubt.count > 0 &&
-           !decide_expired(s) && delivery_replay_allowed(s->row, s->policy, s->now_ms);
+    return s->row->reason != RS_UNSENDABLE_IN_DOUBT && s->now_ms >= s->row->commit_by_ms &&
+           s->row->tries < s->policy->max_attempts && s->row->doubt.count > 0 && !decide_expired(s) &&
+           delivery_replay_allowed(s->row, s->policy, s->now_ms);
 }
 
 /* Proven not to exist, and wanted: back to the workers, unless a person has to decide. */

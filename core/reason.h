@@ -26,6 +26,7 @@
     X(EV_NO_ID, "no_id")                 /* R the platform says it has it and does not say under which id */           \
     X(EV_REFUSED, "refused")             /* R refused for good */                                                      \
     X(EV_NOT_SENT, "not_sent")           /* R provably nothing left */                                                 \
+    X(EV_UNSENDABLE, "unsendable")       /* R nothing left, and as the row stands nothing ever can */                  \
     X(EV_NOT_COMMITTED, "not_committed") /* R provably not executed, may be tried again */                             \
     X(EV_WAIT, "wait")                   /* R not executed, the platform asks to wait */                               \
     X(EV_CREDENTIAL, "credential")       /* R not executed, the credential was refused */                              \
@@ -78,6 +79,7 @@
     X(RS_WINDOW_CLOSED, "window_closed")                                                                               \
     X(RS_REFUSED_IN_DOUBT, "refused_in_doubt")                                                                         \
     X(RS_NOT_SENT_IN_DOUBT, "not_sent_in_doubt")                                                                       \
+    X(RS_UNSENDABLE_IN_DOUBT, "unsendable_in_doubt")                                                                   \
     X(RS_EXPIRED_IN_DOUBT, "expired_in_doubt")                                                                         \
     X(RS_SPENT_IN_DOUBT, "spent_in_doubt")                                                                             \
     X(RS_POISON_IN_DOUBT, "poison_in_doubt")                                                                           \
@@ -88,6 +90,7 @@
     X(RS_BACKFILL, "backfill")                                                                                         \
     X(RS_SPENT, "spent")                                                                                               \
     X(RS_POISON, "poison")                                                                                             \
+    X(RS_UNSENDABLE, "unsendable")                                                                                     \
     X(RS_GONE, "gone")                                                                                                 \
     X(RS_NO_EVIDENCE, "no_evidence")
 

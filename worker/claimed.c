@@ -17,10 +17,10 @@
 #include "runtime/random.h"
 #include "worker/gauges.h"
 
-static void not_sent(struct worker *w, struct slot *slot, const char *why)
+static void not_sent(struct worker *w, struct slot *slot, enum delivery_event kind, const char *why)
 {
     memset(&slot->outcome, 0, sizeof slot->outcome);
-    slot->outcome.kind = EV_NOT_SENT;
+    slot->outcome.kind = kind;
     snprintf(slot->outcome.detail, sizeof slot->outcome.detail, "%s", why);
     slot->has_outcome = true;
     settle_begin(w, slot);
@@ -91,13 +91,13 @@ static void granted(struct worker *w, struct slot *slot)
     prepare_lease(w, slot, q->lease_end_ms);
     if (q->in_doubt && q->answer_frozen.bytes != NULL && !take_over_frozen(slot, &err)) {
         log_event(LOG_LEVEL_ERROR, "delivery.unreadable", LOG_S("delivery", slot->delivery), LOG_S("why", err.text));
-        not_sent(w, slot, err.text);
+        not_sent(w, slot, EV_UNSENDABLE, err.text);
     } else if (w->stopping) {
-        not_sent(w, slot, "the worker was stopped before it sent");
+        not_sent(w, slot, EV_NOT_SENT, "the worker was stopped before it sent");
     } else if (slot->has_outcome) {
         settle_begin(w, slot); /* the item does not fit its channel: nothing is to be sent */
     } else if (!make_input(slot, &err)) {
-        not_sent(w, slot, err.text);
+        not_sent(w, slot, EV_UNSENDABLE, err.text);
     } else {
         send_begin(w, slot);
     }

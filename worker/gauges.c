@@ -36,7 +36,7 @@ void gauges_fini(struct gauges *g)
 /* Where the knowledge of an outcome comes from: `none` where no request left. */
 static const char *source_of(const struct slot *slot)
 {
-    if (slot->has_outcome || slot->outcome.kind == EV_NOT_SENT) return "none";
+    if (slot->has_outcome || slot->outcome.kind == EV_NOT_SENT || slot->outcome.kind == EV_UNSENDABLE) return "none";
     return slot->claim.in_doubt ? "replay" : "response";
 }
 

@@ -95,10 +95,10 @@ static void render(struct slot *slot)
     enum render_result result = make_request(slot, &err);
     if (result == RENDER_OK) return;
     slot_request_drop(slot);
-    if (result == RENDER_BROKEN) { /* the descriptor's fault, not the item's: it waits for a better one */
+    if (result == RENDER_BROKEN) { /* the descriptor's fault, not the item's: a person gives it a better one */
         log_event_limited(LOG_LEVEL_ERROR, "descriptor.broken", LOG_S("delivery", slot->delivery),
                           LOG_S("why", err.text));
-        unfit(slot, EV_NOT_SENT, err.text);
+        unfit(slot, EV_UNSENDABLE, err.text);
     } else {
         unfit(slot, EV_REFUSED, err.text);
     }

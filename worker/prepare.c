@@ -32,7 +32,7 @@ static void failed(struct worker *w, struct slot *slot, enum delivery_event kind
 static void broken(struct worker *w, struct slot *slot, const char *why)
 {
     log_event_limited(LOG_LEVEL_ERROR, "descriptor.broken", LOG_S("delivery", slot->delivery), LOG_S("why", why));
-    failed(w, slot, EV_NOT_SENT, why);
+    failed(w, slot, EV_UNSENDABLE, why);
 }
 
 /* ---- steps ---- */

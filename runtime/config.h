@@ -50,7 +50,7 @@
     /* at least 3 s: with appendfsync everysec a slow disk holds a write for up to 2 s */                              \
     NUMBER(redis_round_limit_ms, "redis.round_limit_ms", "LANDFALL_REDIS_ROUND_LIMIT_MS", 5000, 3000, 60000,           \
            "Time limit of one round trip")                                                                             \
-    NUMBER(redis_away_limit_ms, "redis.away_limit_ms", "LANDFALL_REDIS_AWAY_LIMIT_MS", 60000, 1000, 3600000,           \
+    NUMBER(redis_away_limit_ms, "redis.away_limit_ms", "LANDFALL_REDIS_AWAY_LIMIT_MS", 15000, 1000, 3600000,           \
            "How long --until-idle waits for a Redis that is away")                                                     \
     NUMBER(partition, "partition", "LANDFALL_PARTITION", 0, 0, 1023, "The partition that this process serves")         \
     NUMBER(partitions, "partitions", "LANDFALL_PARTITIONS", 1, 1, 1024, "How many partitions the fleet has")           \

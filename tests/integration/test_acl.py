@@ -13,7 +13,7 @@ from lib.redis_server import RedisServer
 from lib.tree import TOP, program
 
 USERS = ("worker", "reconciler", "operator", "reader", "producer", "monitor", "replica", "admin")
-MASTODON = CHANNELS["mastodon"]
+MASTODON, BLUESKY = CHANNELS["mastodon"], CHANNELS["bluesky"]
 NAME = f"{MASTODON}/it-1"
 
 
@@ -37,7 +37,7 @@ def acl_file(folder, *options, default="off"):
 def fleet(tmp_path):
     """The judge and the test itself are the default user; programs are not."""
     path, secrets = acl_file(tmp_path, default="on nopass ~* &* +@all")
-    with Fleet(["mastodon"], redis_options={"aclfile": path}) as one:
+    with Fleet(["mastodon", "bluesky"], redis_options={"aclfile": path}) as one:
         one.secrets_dir = secrets
         yield one
 
@@ -71,7 +71,9 @@ def test_each_program_does_its_whole_job_as_its_user(fleet):
     reconciler = fleet.start_reconciler(env=as_user(fleet, "reconciler"))
     worker = fleet.start_worker(env=as_user(fleet, "worker"))
     assert fleet.wait_state(NAME, "published")["source"] == "read_back"
-    landfall(fleet, "operator", "submit", "-", "--to", MASTODON, stdin=json.dumps(second))
+    landfall(fleet, "operator", "submit", "-", "--to", MASTODON, BLUESKY, stdin=json.dumps(second))
+    fleet.wait_state(f"{BLUESKY}/it-2", "published")  # with a session that the fleet shares
+    assert fleet.db.exists(f"lf:{{0}}:session:{BLUESKY}")
     assert fleet.wait_state(f"{MASTODON}/it-2", "published")["source"] == "response"
     wait_for(lambda: len(fleet.db.keys("lf:{0}:worker:*")) >= 2, 20, "heartbeats")
     reads(fleet, "reader")
@@ -106,7 +108,7 @@ def test_each_program_does_its_whole_job_as_its_user(fleet):
 def reads(fleet, user):
     assert json.loads(landfall(fleet, user, "status"))["queue"] == 0
     assert json.loads(landfall(fleet, user, "show", NAME))["state"] == "published"
-    assert len(json.loads(landfall(fleet, user, "report"))["deliveries"]) == 2
+    assert len(json.loads(landfall(fleet, user, "report"))["deliveries"]) == 3
     landfall(fleet, user, "leases")
     landfall(fleet, user, "journal")
     assert NAME in landfall(fleet, user, "export")

@@ -8,7 +8,7 @@ import pytest
 
 from lib.tree import BUILD, TOP
 
-FOLDERS = ("runtime", "keys", "core", "ledger", "platforms", "worker", "reconciler", "cli")
+FOLDERS = ("runtime", "keys", "core", "ledger", "platforms", "session", "worker", "reconciler", "cli")
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -11,10 +11,11 @@
 #define READ_LIMIT_MS  20000
 #define OWN_BACKOFF_MS 300
 #define TURN_MS        1000 /* how long one turn of the loop may sleep */
+#define LOCKED_TURNS   20   /* while somebody of the fleet renews the session */
 
 struct probe {
     struct channel *channel;
-    struct keeper keeper; /* this process's alone */
+    struct keeper keeper;
     struct transfer_pool *pool;
     struct transfer *transfer; /* the newest one, ended */
     struct errbuf why;
@@ -22,12 +23,12 @@ struct probe {
     bool taken;
 };
 
-struct probe *probe_open(struct channel *channel, const struct address_list *allowed)
+struct probe *probe_open(struct channel *channel, const struct address_list *allowed, const struct keeper_fleet *fleet)
 {
     struct probe *probe = xcalloc(1, sizeof(*probe));
     probe->channel = channel;
     probe->pool = transfer_pool_new(1, allowed);
-    keeper_init(&probe->keeper, channel, DESCRIPTOR_READ, NULL);
+    keeper_init(&probe->keeper, channel, DESCRIPTOR_READ, fleet);
     return probe;
 }
 
@@ -78,8 +79,12 @@ static enum probe_sent log_in(struct probe *p)
         errbuf_set(&p->why, "a new session is refused as the one before it was");
         return PROBE_REFUSED;
     }
+    int turns = 0;
     for (; state == KEEPER_SEND || state == KEEPER_BUSY; state = keeper_ask(&p->keeper, &request)) {
-        if (state == KEEPER_BUSY) continue; /* there is nobody else: the next request of the login */
+        if (state == KEEPER_BUSY) { /* the next request of our own login, or another's is under way */
+            if (p->keeper.fleet && (++turns > LOCKED_TURNS || !probe_wait(0))) break;
+            continue;
+        }
         send_request(p, &request, keeper_limit_ms(&p->keeper));
         if (keeper_take(&p->keeper, probe_facts(p), probe_answer(p)) == KEEPER_TROUBLE) {
             state = KEEPER_TROUBLE;
@@ -88,8 +93,8 @@ static enum probe_sent log_in(struct probe *p)
     }
     p->taken = p->taken || state == KEEPER_READY;
     if (state == KEEPER_READY) return PROBE_ANSWERED;
-    errbuf_set(&p->why, "%s", p->keeper.trouble.why);
-    return p->keeper.trouble.kind == KEEPER_REFUSED ? PROBE_REFUSED : PROBE_AWAY;
+    errbuf_set(&p->why, "%s", state == KEEPER_BUSY ? "the fleet is renewing the session" : p->keeper.trouble.why);
+    return state == KEEPER_TROUBLE && p->keeper.trouble.kind == KEEPER_REFUSED ? PROBE_REFUSED : PROBE_AWAY;
 }
 
 enum probe_sent probe_login(struct probe *p)

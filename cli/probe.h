@@ -23,10 +23,12 @@
 #define PROBE_WAIT_MS    5000 /* the longest wait that is waited for */
 
 struct address_list; /* runtime/address.h */
+struct keeper_fleet;
 struct probe;
 
 /* The channel has its credentials; it and what answers may lead to besides public addresses must live longer. */
-struct probe *probe_open(struct channel *channel, const struct address_list *allowed);
+/* fleet: whose session is used, and not renewed, where the credential is a refresh token; NULL: a login of its own. */
+struct probe *probe_open(struct channel *channel, const struct address_list *allowed, const struct keeper_fleet *fleet);
 void probe_close(struct probe **probe);
 
 enum probe_sent {

@@ -16,6 +16,7 @@
 #include "platforms/search.h"
 #include "runtime/clock.h"
 #include "runtime/random.h"
+#include "session/keeper.h"
 
 #define PAGES_DEFAULT 3
 #define ID_BYTES      64
@@ -267,7 +268,12 @@ static enum cli_exit probe_channel(struct probing *p)
     if (!descriptor_compiles(p->channel->descriptor, DESCRIPTOR_READ, &p->cli->err) ||
         !make_unknown(p->channel, id, key, &p->cli->err))
         return cli_fail(p->cli, EXIT_USAGE);
-    p->probe = probe_open(p->channel, &p->cli->config->fetch_allowed);
+    const struct keeper_fleet fleet = {.ledger = &p->cli->ledger,
+                                       .link = p->cli->link,
+                                       .name = p->cli->name,
+                                       .round_limit_ms = cli_limit_ms(p->cli),
+                                       .read_only = true};
+    p->probe = probe_open(p->channel, &p->cli->config->fetch_allowed, p->cli->link ? &fleet : NULL);
     p->index = mark_index_new(p->channel->descriptor->listing.floor == FLOOR_SERVER_TIME);
     p->search = search_new(p->channel, p->index, 0);
     const enum probe_sent sent = probe_login(p->probe);
@@ -302,7 +308,9 @@ enum cli_exit verb_platform_probe(struct cli *cli)
                         .page_ms = json_array(),
                         .lookups = json_array(),
                         .notes = json_array()};
-    const enum cli_exit code = probe_channel(&p);
+    /* A refresh token is not spent here: the session is the fleet's, or there is none. */
+    enum cli_exit code = channel_has_session(p.channel) && !auth_can_login(p.channel) ? cli_connect(cli) : EXIT_FINE;
+    if (code == EXIT_FINE) code = probe_channel(&p);
     json_decref(p.page_ms);
     json_decref(p.lookups);
     json_decref(p.notes);

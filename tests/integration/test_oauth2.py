@@ -222,3 +222,24 @@ def test_an_access_token_alone_does_as_a_bearer(fleet):
     fleet.add(CHANNEL, fleet.item("it-2"))
     fleet.paused()
     assert fleet.refreshes() == 0
+
+
+def test_a_probe_uses_the_fleets_session_and_spends_no_token(fleet):
+    fleet.start_worker()
+    fleet.publish("it-1")
+    probe = fleet.start("landfall", "platform", "probe", CHANNEL, "--config", fleet.config_path)
+    assert probe.wait(20) == 0, probe.stderr() + probe.stdout()
+    fleet.db.delete(SESSION)
+    probe = fleet.start("landfall", "platform", "probe", CHANNEL, "--config", fleet.config_path)
+    assert probe.wait(20) == 2 and "only the fleet renews it" in probe.stderr() + probe.stdout()
+    assert fleet.refreshes() == 1 and fleet.grants()["stolen"] == 0
+
+
+def test_a_dry_run_spends_no_token_either(fleet):
+    fleet.sim.fault("commit_then_close", "g", on={"kind": "write"})
+    fleet.add(CHANNEL, fleet.item("it-1"))
+    fleet.run_worker()
+    fleet.sim.post("posts", instance="g", op="expire_access")
+    before = fleet.db.hgetall(SESSION)
+    fleet.start_reconciler("drain", "--dry-run").wait(20)
+    assert fleet.refreshes() == 1 and fleet.db.hgetall(SESSION) == before

@@ -69,6 +69,26 @@ static bool send_form(struct probe *p, const struct form *form, int64_t limit_ms
     return true;
 }
 
+/* Another's login is under way, and goes on for too long. */
+static bool waits_too_long(struct probe *p, int *turns)
+{
+    if (!p->keeper.fleet) return false; /* what is next is a request of our own login */
+    return ++*turns > LOCKED_TURNS || !probe_wait(0);
+}
+
+/* Sends what the keeper wants sent, up to a session or the end of it. */
+static enum keeper_state make_session(struct probe *p, enum keeper_state state, struct http_request *request)
+{
+    int turns = 0;
+    for (; state == KEEPER_SEND || state == KEEPER_BUSY; state = keeper_ask(&p->keeper, request)) {
+        if (state == KEEPER_BUSY && waits_too_long(p, &turns)) break;
+        if (state == KEEPER_BUSY) continue;
+        send_request(p, request, keeper_limit_ms(&p->keeper));
+        if (keeper_take(&p->keeper, probe_facts(p), probe_answer(p)) == KEEPER_TROUBLE) return KEEPER_TROUBLE;
+    }
+    return state;
+}
+
 static enum probe_sent log_in(struct probe *p)
 {
     struct http_request request;
@@ -79,18 +99,7 @@ static enum probe_sent log_in(struct probe *p)
         errbuf_set(&p->why, "a new session is refused as the one before it was");
         return PROBE_REFUSED;
     }
-    int turns = 0;
-    for (; state == KEEPER_SEND || state == KEEPER_BUSY; state = keeper_ask(&p->keeper, &request)) {
-        if (state == KEEPER_BUSY) { /* the next request of our own login, or another's is under way */
-            if (p->keeper.fleet && (++turns > LOCKED_TURNS || !probe_wait(0))) break;
-            continue;
-        }
-        send_request(p, &request, keeper_limit_ms(&p->keeper));
-        if (keeper_take(&p->keeper, probe_facts(p), probe_answer(p)) == KEEPER_TROUBLE) {
-            state = KEEPER_TROUBLE;
-            break;
-        }
-    }
+    state = make_session(p, state, &request);
     p->taken = p->taken || state == KEEPER_READY;
     if (state == KEEPER_READY) return PROBE_ANSWERED;
     errbuf_set(&p->why, "%s", state == KEEPER_BUSY ? "the fleet is renewing the session" : p->keeper.trouble.why);

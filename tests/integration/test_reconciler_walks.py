@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Walks that are disturbed: their lease runs out under them, their pages come in pieces, there are more doubts than one walk
-takes, and who sent the request comes back while somebody else decides."""
+"""Walks whose lease runs out under them, and more doubts than one walk takes."""
 import json
 
 from lib.procs import wait_for
 from reconciler_kit import Scene, channel
 
-FOREM, TOOTS = channel("forem"), channel("mastodon")
+FOREM = channel("forem")
 HOUR_MS = 3600000
 WALK_MAX = 10000  # deliveries that one walk takes
 
@@ -40,27 +39,6 @@ def test_a_walk_whose_lease_ran_out_is_taken_over_and_its_reconciler_changes_not
         scene.nothing_was_written()
 
 
-def test_a_walk_that_is_cut_told_to_wait_and_refused_goes_on_where_it_stood():
-    with Scene(["mastodon"], times={"key_window_ms": 0}) as scene:
-        delivery = scene.uncertain(TOOTS, "it-1")
-        scene.plant("mastodon", count=200, newest_age_ms=0, step_ms=1)
-        scene.sim.post("posts", instance="mastodon", op="plant", newest_age_ms=400, text=scene.item("it-1")["content_text"])
-        # The third page: in pieces, then a limit, then an error of the server; then it comes.
-        faults = [("truncated_page", {}), ("rate_limited", {"wait_s": 1}), ("status", {"status": 500})]
-        for nth, (fault, params) in enumerate(faults, 3):
-            scene.sim.fault(fault, "mastodon", on={"kind": "list", "nth": nth}, **params)
-        with scene.running() as reconciler:
-            scene.wait_state(delivery, "published")
-            reconciler.wait_output("walk.ended")
-        assert [walk["result"] for walk in walks(scene, reconciler)] == ["complete"]
-        log = scene.sim.get("requests", instance="mastodon", limit=1000)["requests"]
-        pages = [line for line in log if line["kind"] == "read" and "max_id" in line["target"]]
-        targets = [line["target"] for line in pages]
-        assert len(targets) - len(set(targets)) == 3, "only the page that did not come was asked for again"
-        assert scene.row(delivery)["source"] == "read_back"
-        scene.nothing_was_written()
-
-
 def many_uncertain(scene, count):
     """As scene.uncertain() makes them, copied by hand: so many would take the scripts a while. Gives their names."""
     template = scene.uncertain(FOREM, "template")
@@ -91,24 +69,3 @@ def test_doubts_beyond_the_number_of_one_walk_get_their_turn():
         assert int(first["deliveries"]) == WALK_MAX and int(second["deliveries"]) <= 21
         assert scene.ledger.count(FOREM, "uncertain") == WALK_MAX + 21 - 2
         scene.nothing_was_written()
-
-
-def test_a_worker_that_comes_back_with_a_refusal_after_the_post_was_found_changes_nothing():
-    """It stood still past its lease. The platform had committed and a proxy has answered 503 to it."""
-    with Scene(["forem"]) as scene:
-        delivery = f"{FOREM}/it-1"
-        scene.sim.fault("commit_then_status", "forem", status=503, delay_ms=1200)
-        scene.add(FOREM, scene.item("it-1"))
-        slow = scene.start_worker(name="slow")
-        wait_for(lambda: scene.sim.report()["deliveries"].get(delivery, {}).get("commits"), 20, what=scene.output)
-        slow.pause()
-        scene.db.delete(scene.ledger.key("lease", delivery))
-        scene.hurry(delivery)
-        other = scene.start_worker(name="other")
-        scene.wait_reason(delivery, "uncertain", "lease_lost")
-        with scene.running():
-            row = scene.wait_state(delivery, "published")
-        slow.resume()
-        assert slow.stop(20) == 0 and other.stop(20) == 0
-        assert scene.row(delivery) == row and row["source"] == "read_back"
-        scene.check_judge(**{delivery: 1})

@@ -353,6 +353,8 @@ static void take_login(struct reconciler *r, struct lane *lane, struct transfer 
 void reading_collect(struct reconciler *r)
 {
     struct transfer *transfer;
+    for (size_t i = 0; i < r->lane_count; i++)
+        keeper_turn(&r->lanes[i].keeper);
     while ((transfer = transfer_next_done(r->pool)) != NULL) {
         struct walk *w = transfer_owner(transfer);
         struct lane *lane = lane_of_login(r, transfer);

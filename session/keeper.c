@@ -314,6 +314,11 @@ static enum keeper_state ask_idle(struct keeper *k)
     return follow(k, next);
 }
 
+void keeper_turn(struct keeper *k)
+{
+    if (k->phase == KEEPER_STORE && clock_boottime_ms() >= k->ask_boot_ms) (void)store(k);
+}
+
 enum keeper_state keeper_ask(struct keeper *k, struct http_request *request)
 {
     enum keeper_state state = KEEPER_BUSY;

@@ -86,6 +86,9 @@ int64_t keeper_limit_ms(const struct keeper *keeper);
 /* The request has ended: KEEPER_BUSY (there is more to do: ask), KEEPER_READY or KEEPER_TROUBLE. */
 enum keeper_state keeper_take(struct keeper *keeper, const struct transfer_facts *facts, const struct answer *answer);
 
+/* Stores what the ledger did not take yet; to be called in every turn of a loop. */
+void keeper_turn(struct keeper *keeper);
+
 /* A request that was sent with session number `count` was answered that it is over. */
 void keeper_expired(struct keeper *keeper, int64_t count);
 

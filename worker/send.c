@@ -139,8 +139,10 @@ void send_waiting(struct worker *w)
             wait_for_session(w, slot);
         }
     }
-    for (size_t i = 0; i < w->lane_count; i++)
+    for (size_t i = 0; i < w->lane_count; i++) {
         w->lanes[i].login_failed = false;
+        keeper_turn(&w->lanes[i].keeper);
+    }
 }
 
 /* ---- the attempt ---- */

@@ -243,3 +243,19 @@ def test_a_dry_run_spends_no_token_either(fleet):
     before = fleet.db.hgetall(SESSION)
     fleet.start_reconciler("drain", "--dry-run").wait(20)
     assert fleet.refreshes() == 1 and fleet.db.hgetall(SESSION) == before
+
+
+def test_what_redis_does_not_take_is_stored_when_it_does(fleet):
+    """The refresh has happened and the ledger takes no writes: nothing is sent before it has the new token."""
+    fleet.add(CHANNEL, fleet.item("it-1"))
+    fleet.sim.fault("hold", "g", on={"kind": "login"})
+    worker = fleet.start_worker()
+    fleet.sim.wait("holding")
+    fleet.db.config_set("min-replicas-to-write", "1")
+    fleet.sim.release()
+    wait_for(lambda: "session.unasked" in worker.stderr(), 10, "the ledger's refusal")
+    assert not fleet.db.hexists(SESSION, "sealed")
+    fleet.db.config_set("min-replicas-to-write", "0")
+    wait_for(lambda: fleet.db.hexists(SESSION, "sealed"), 10, "the session in the ledger")
+    fleet.wait_state(CHANNEL + "/it-1", "published")
+    assert fleet.refreshes() == 1 and fleet.grants() == {"stolen": 0, "good": 1}

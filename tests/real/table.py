@@ -14,6 +14,7 @@ import pytest
 
 from lib.fleet import Fleet
 from lib.http_proxy import HttpProxy
+from lib.procs import wait_for
 from lib.tree import program
 
 # A lease that a server on a busy machine does not outlast, and windows that end within a test.
@@ -152,6 +153,21 @@ class Table:
             fleet.run_worker(timeout_s=WAIT_S)
             for item_id in ("fourth-a", "fourth-b"):
                 self.there_once(fleet, item_id, fleet.row(fleet.name(item_id)))
+
+    def test_a_credential_that_ends_before_the_reading_proves_nothing(self, fleet):
+        """What is asked without leave may look like an empty account; the doubt stays, and the channel waits for a person."""
+        fleet.web.lose_answer(*fleet.server.write)
+        fleet.publish("seen-by-none")
+        fleet.use(fleet.server.wrong_credentials)
+        reconciler = fleet.start_reconciler()
+        wait_for(lambda: fleet.db.hget(f"lf:{{0}}:channel:{fleet.channel}", "paused") == "credential", WAIT_S, reconciler.tail)
+        reconciler.stop()
+        assert fleet.row(fleet.name("seen-by-none"))["state"] == "uncertain"
+        fleet.use(fleet.server.credentials)
+        fleet.landfall("resume", fleet.channel, "--why", "the right one")
+        row = fleet.settle("seen-by-none")
+        self.there_once(fleet, "seen-by-none", row)
+        assert row["source"] == "read_back" and len(fleet.writes()) == 1
 
     def test_try_shows_what_is_sent(self, fleet):
         item = fleet.item("fifth-wheel")

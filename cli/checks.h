@@ -81,6 +81,7 @@ const char *severity_name(enum severity severity);
     X(eviction, NEED_SERVER)                                                                                           \
     X(memory, NEED_SERVER)                                                                                             \
     X(persistence, NEED_SERVER)                                                                                        \
+    X(reload, NEED_SERVER)                                                                                             \
     X(replication, NEED_SERVER)                                                                                        \
     X(rights, NEED_SERVER)                                                                                             \
     X(clock, NEED_SERVER)                                                                                              \

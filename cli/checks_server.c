@@ -153,6 +153,26 @@ void check_replication(const struct checks_facts *facts, struct finding *finding
                     h->replicas, h->min_replicas);
 }
 
+void check_reload(const struct checks_facts *facts, struct finding *finding)
+{
+    const struct health *h = &facts->health;
+    if (!h->append_only)
+        finding_set(finding, SEVERITY_OK, "", "", "there is no append-only file that would be read back");
+    else if (h->reload_forbidden[0])
+        finding_set(
+            finding, SEVERITY_UNSAFE,
+            "Redis reads its append-only file as the user default, and drops what that user may not do: after a "
+            "restart every row is gone.",
+            "ACL SETUSER default ~* &* +@all, and off if nobody is to log in as it; then BGREWRITEAOF.",
+            "the user default may not: %s", h->reload_forbidden);
+    else if (h->acl_refused[0])
+        finding_set(finding, SEVERITY_NOTE, "A default user without rights makes Redis forget every row at a restart.",
+                    "Run landfall doctor once as a user that may run ACL DRYRUN.",
+                    "what the user default may do cannot be asked for: %s", h->acl_refused);
+    else
+        finding_set(finding, SEVERITY_OK, "", "", "the append-only file can be read back: the user default may write");
+}
+
 void check_rights(const struct checks_facts *facts, struct finding *finding)
 {
     const struct health *h = &facts->health;

@@ -12,6 +12,13 @@
 #include "runtime/clock.h"
 #include "runtime/die.h"
 
+/* What scripts write. Redis puts a script's writes into its append-only file between MULTI and EXEC, and when it reads
+ * the file, EXEC asks for the rights of the user `default`, whether that may log in or not: without them it drops the
+ * writes and starts with what is left (seen with 7.0.15 and 8.0.2). */
+static const char *const commands_of_scripts[] = {
+    "DEL K", "HSET K f v", "SADD K m", "SET K v", "XADD K * f v", "ZADD K 1 m",
+};
+
 /* Every command that programs and scripts send, with arguments that it takes; K stands for a key of ours. */
 static const char *const commands_of_ours[] = {
     "DEL K",
@@ -62,6 +69,7 @@ static const char *const commands_of_ours[] = {
 
 #define WORDS_BYTES    40
 #define COMMANDS_COUNT (sizeof commands_of_ours / sizeof commands_of_ours[0])
+#define SCRIPTS_COUNT  (sizeof commands_of_scripts / sizeof commands_of_scripts[0])
 
 /* ---- INFO: lines "name:value" */
 
@@ -212,34 +220,43 @@ static void put_dry_run(struct args *args, const struct names *names, const char
     }
 }
 
-static void take_rights(struct redisReply **replies, struct health *out)
+/* Names of the commands that are not allowed, with spaces between. Returns how many. */
+static int take_forbidden(struct redisReply **replies, const char *const *lines, size_t count, struct health *out,
+                          char *text, size_t size)
 {
-    for (size_t i = 0; i < COMMANDS_COUNT; i++) {
-        size_t used = strlen(out->forbidden);
-        const char *line = commands_of_ours[i];
+    int forbidden = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t used = strlen(text);
         if (answer_is(replies[i], "OK")) continue;
         if (answer_error(replies[i])) {
             answer_words(replies[i], out->acl_refused, sizeof out->acl_refused);
             continue;
         }
-        out->forbidden_count++;
-        snprintf(out->forbidden + used, sizeof out->forbidden - used, "%s%.*s", used ? " " : "",
-                 (int)strcspn(line, " "), line);
+        forbidden++;
+        snprintf(text + used, size - used, "%s%.*s", used ? " " : "", (int)strcspn(lines[i], " "), lines[i]);
     }
+    return forbidden;
 }
 
 static bool read_rights(const struct ledger *ledger, struct redis_link *link, struct health *out, int64_t limit_ms,
                         struct errbuf *err)
 {
     struct args args;
-    struct redisReply *replies[COMMANDS_COUNT] = {NULL};
-    char(*words)[WORDS_BYTES] = xcalloc(COMMANDS_COUNT, sizeof *words);
+    struct redisReply *replies[COMMANDS_COUNT + SCRIPTS_COUNT] = {NULL};
+    char(*words)[WORDS_BYTES] = xcalloc(COMMANDS_COUNT + SCRIPTS_COUNT, sizeof *words);
     args_init(&args);
     for (size_t i = 0; i < COMMANDS_COUNT; i++)
         put_dry_run(&args, &ledger->names, out->user, commands_of_ours[i], words[i]);
+    for (size_t i = 0; i < SCRIPTS_COUNT; i++)
+        put_dry_run(&args, &ledger->names, "default", commands_of_scripts[i], words[COMMANDS_COUNT + i]);
     bool ok = args_ask(&args, link, replies, limit_ms, err);
-    if (ok) take_rights(replies, out);
-    for (size_t i = 0; i < COMMANDS_COUNT; i++)
+    if (ok) {
+        out->forbidden_count =
+            take_forbidden(replies, commands_of_ours, COMMANDS_COUNT, out, out->forbidden, sizeof out->forbidden);
+        (void)take_forbidden(replies + COMMANDS_COUNT, commands_of_scripts, SCRIPTS_COUNT, out, out->reload_forbidden,
+                             sizeof out->reload_forbidden);
+    }
+    for (size_t i = 0; i < COMMANDS_COUNT + SCRIPTS_COUNT; i++)
         if (replies[i]) freeReplyObject(replies[i]);
     args_fini(&args);
     free(words);

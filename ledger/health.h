@@ -30,10 +30,11 @@ struct health {
     char acl_refused[128];                          /* "": ACL DRYRUN was answered */
     char forbidden[256];                            /* commands of ours that the user lacks, with spaces between */
     int forbidden_count;
-    bool has_queue, has_group; /* the stream `queue`, its group `workers` */
-    int64_t server_ms;         /* the server's clock .. */
-    int64_t wall_ms;           /* .. and the one of this machine at the same moment, within.. */
-    int64_t error_ms;          /* .. this much */
+    char reload_forbidden[256]; /* as forbidden, of the user `default`: Redis reads its append-only file as that user */
+    bool has_queue, has_group;  /* the stream `queue`, its group `workers` */
+    int64_t server_ms;          /* the server's clock .. */
+    int64_t wall_ms;            /* .. and the one of this machine at the same moment, within.. */
+    int64_t error_ms;           /* .. this much */
 };
 
 MUSTCHECK bool health_read(const struct ledger *ledger, struct redis_link *link, struct health *out, int64_t limit_ms,

@@ -17,7 +17,7 @@ MASTODON, BLUESKY = CHANNELS["mastodon"], CHANNELS["bluesky"]
 NAME = f"{MASTODON}/it-1"
 
 
-def acl_file(folder, *options, default="off"):
+def acl_file(folder, *options, default="off ~* &* +@all"):
     """The users with passwords, each its name and "-word", as an ACL file; gives (its path, folder of the passwords)."""
     secrets = os.path.join(folder, "redis-secrets")
     os.makedirs(secrets, exist_ok=True)
@@ -29,7 +29,7 @@ def acl_file(folder, *options, default="off"):
     assert "-word" not in text
     path = os.path.join(folder, "users.acl")
     with open(path, "w", encoding="utf-8") as out:
-        out.write(text.replace("user default reset off", f"user default reset {default}"))
+        out.write(text.replace("user default reset off ~* &* +@all", f"user default reset {default}"))
     return path, secrets
 
 
@@ -189,6 +189,19 @@ def test_nobody_comes_in_without_a_password(server, tmp_path):
             for password in ("", user, "x"):
                 with pytest.raises(redis.exceptions.RedisError):
                     bare.client(username=user, password=password).ping()
+
+
+def test_what_scripts_wrote_is_there_after_a_restart(tmp_path):
+    """Redis reads its append-only file as the user default: without its rights it drops what scripts wrote, and starts."""
+    path, _ = acl_file(tmp_path)
+    with RedisServer(aclfile=path, appendonly="yes", appendfsync="always") as server:
+        worker = {"username": "worker", "password": "worker-word"}
+        server.client(**worker).eval("redis.call('HSET', KEYS[1], 'state', 'published') redis.call('SET', KEYS[2], '1')", 2,
+                                     "lf:{0}:delivery:a", "lf:{0}:lease:a")
+        server.restart()
+        wait_for(lambda: server.client(username="admin", password="admin-word").info("persistence")["loading"] == 0, 10,
+                 "the file to be read")
+        assert server.client(**worker).hgetall("lf:{0}:delivery:a") == {"state": "published"}
 
 
 def test_another_prefix(tmp_path):

@@ -173,6 +173,20 @@ def test_rights(cli):
     assert found["places"]["severity"] == "ok"
 
 
+def test_a_default_user_without_rights_makes_redis_forget_at_its_next_start(cli):
+    cli.client.execute_command("ACL", "SETUSER", "worker", "on", "nopass", "~lf:*", "+@all")
+    cli.config(redis={"url": cli.redis.url.replace("//", "//worker@")})
+    def reload():
+        return doctor(cli, env={"LANDFALL_REDIS_PASSWORD": "any"})[0]["reload"]
+    cli.client.config_set("appendonly", "no")
+    assert reload()["severity"] == "ok" and "no append-only file" in reload()["what"]
+    cli.client.config_set("appendonly", "yes")
+    assert reload()["severity"] == "ok"
+    cli.client.execute_command("ACL", "SETUSER", "default", "-hset", "-@sortedset")
+    found = reload()
+    assert found["severity"] == "unsafe" and found["what"].endswith("HSET ZADD"), found
+
+
 def test_a_missing_right_that_stops_the_look_itself_is_said(cli):
     cli.client.execute_command("ACL", "SETUSER", "blind", "on", "nopass", "~lf:*", "+@all", "-zscore")
     place(cli, D, state="published")

@@ -12,8 +12,15 @@ void meters_init(struct meters *meters, struct metrics *metrics)
     *meters = (struct meters){
         .deliveries = metrics_gauge(metrics, "landfall_deliveries", "Deliveries by channel and state"),
         .breaker = metrics_gauge(metrics, "landfall_breaker_open", "1 while a channel's platform is left alone"),
-        .oldest = metrics_gauge(metrics, "landfall_oldest_seconds",
-                                "Since when the first delivery waits for its channel, is being sent, or is uncertain"),
+        .paused = metrics_gauge(metrics, "landfall_channel_paused", "1 while a channel waits for a person"),
+        .queue =
+            metrics_gauge(metrics, "landfall_queue_entries", "Entries of the queue that no delivery has come of yet"),
+        .doubted = metrics_gauge(metrics, "landfall_ledger_doubted",
+                                 "1 while what Redis may have forgotten is read back before it is sent"),
+        .duplicates = metrics_counter(metrics, "landfall_duplicates_total", "Alarms about a second post"),
+        .oldest = metrics_gauge(
+            metrics, "landfall_oldest_seconds",
+            "Since when the first delivery is queued, waits for its channel, is being sent, or is uncertain"),
         .journal = metrics_gauge(metrics, "landfall_journal_entries", "Deliveries whose outcome is unknown"),
         .rounds = metrics_counter(metrics, "landfall_rounds_total", "Rounds that were made"),
         .round_trips = metrics_counter(metrics, "landfall_ledger_round_trips_total", "Rounds that Redis answered"),
@@ -48,6 +55,12 @@ void meters_update(struct meters *meters, const struct redis_link *link, bool up
     meters->round_trips_told = round_trips;
 }
 
+void meters_duplicate(struct meters *meters, const char *channel)
+{
+    char labels[METRICS_LABELS_SIZE];
+    metrics_add(meters->duplicates, metrics_labels(labels, "channel", channel, (char *)NULL), 1);
+}
+
 /* ---- now and then ---- */
 
 static int64_t earlier(int64_t a_ms, int64_t b_ms)
@@ -65,6 +78,7 @@ static void tell_channel(struct meters *meters, const struct reads_channel *c, i
     }
     bool open = c->blocked_until_ms > now_ms && strcmp(c->blocked_why, CHANNEL_BREAKER) == 0;
     metrics_set(meters->breaker, metrics_labels(labels, "channel", c->channel, (char *)NULL), open);
+    metrics_set(meters->paused, labels, c->paused);
 }
 
 static void tell_oldest(struct meters *meters, const char *labels, int64_t since_ms, int64_t now_ms)
@@ -89,15 +103,19 @@ bool meters_ask(struct meters *meters, const struct ledger *ledger, struct redis
     }
     metrics_clear(meters->deliveries);
     metrics_clear(meters->breaker);
+    metrics_clear(meters->paused);
     for (size_t i = 0; i < count; i++) {
         tell_channel(meters, &channels[i], overview.now_ms);
         waiting_ms = earlier(waiting_ms, channels[i].waiting_since_ms);
         uncertain_ms = earlier(uncertain_ms, channels[i].uncertain_since_ms);
     }
+    tell_oldest(meters, "state=\"queued\"", overview.queued_since_ms, overview.now_ms);
     tell_oldest(meters, "state=\"approved\"", waiting_ms, overview.now_ms);
     tell_oldest(meters, "state=\"claimed\"", claimed_ms, overview.now_ms);
     tell_oldest(meters, "state=\"uncertain\"", uncertain_ms, overview.now_ms);
+    metrics_set(meters->queue, "", (double)overview.queue_length);
     metrics_set(meters->journal, "", (double)overview.journal_length);
+    metrics_set(meters->doubted, "", overview.epoch.no_absence_before_ms > overview.now_ms);
     reads_channels_free(&channels);
     return true;
 }

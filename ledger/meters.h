@@ -16,7 +16,8 @@
 #include "runtime/metrics.h"
 
 struct meters {
-    struct metrics_family *deliveries, *breaker, *oldest, *journal, *rounds, *round_trips, *errors, *up;
+    struct metrics_family *deliveries, *breaker, *paused, *oldest, *queue, *journal, *doubted, *duplicates, *rounds,
+        *round_trips, *errors, *up;
     uint64_t round_trips_told;
 };
 
@@ -27,6 +28,8 @@ void meters_init(struct meters *meters, struct metrics *metrics);
 void meters_round(struct meters *meters, bool answered);
 /* Redis answered a request with this error text. */
 void meters_error(struct meters *meters, const char *text);
+/* Somebody's post stands twice. */
+void meters_duplicate(struct meters *meters, const char *channel);
 /* Cheap; called in every turn. up: Redis answers, and is ours. */
 void meters_update(struct meters *meters, const struct redis_link *link, bool up);
 /* Asks the ledger for what only it knows, in a few round trips. False: it could not be asked. */

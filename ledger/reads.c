@@ -186,6 +186,12 @@ bool reads_overview(const struct ledger *ledger, struct redis_link *link, struct
         args_command(&args, lengths[i].command);
         args_key(&args, &ledger->names, lengths[i].kind, NULL);
     }
+    args_command(&args, "XRANGE");
+    args_key(&args, &ledger->names, NAMES_QUEUE, NULL);
+    args_text(&args, "-");
+    args_text(&args, "+");
+    args_text(&args, "COUNT");
+    args_text(&args, "1");
     bool ok = args_read(&args, link, &r, limit_ms, err);
     if (ok) {
         struct reads_epoch *e = &out->epoch;
@@ -202,6 +208,8 @@ bool reads_overview(const struct ledger *ledger, struct redis_link *link, struct
         out->journal_length = answer_number_or_0(r[3]);
         out->agenda_length = answer_number_or_0(r[4]);
         out->refused_length = answer_number_or_0(r[5]);
+        /* an entry's id begins with the time (ms) at which it came */
+        out->queued_since_ms = strtoll(answer_text(answer_at(answer_at(r[6], 0), 0), NULL), NULL, 10);
         args_free_replies(r, args.command_count);
     }
     args_fini(&args);

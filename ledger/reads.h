@@ -75,6 +75,7 @@ struct reads_overview {
     struct reads_epoch epoch;
     int64_t now_ms;
     int64_t queue_length, journal_length, agenda_length, refused_length;
+    int64_t queued_since_ms; /* when the queue's first entry came; 0: it is empty */
 };
 
 MUSTCHECK bool reads_overview(const struct ledger *ledger, struct redis_link *link, struct reads_overview *out,

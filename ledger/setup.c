@@ -126,11 +126,21 @@ void setup_name(const struct config *config, char out[64])
     snprintf(out, 64, "%.50s-%s", host, unique);
 }
 
+static const char *looked_for(const struct config *config)
+{
+    return config->path != NULL ? config->path : "./landfall.json and /etc/landfall/landfall.json";
+}
+
+void setup_say_no_channels(const struct config *config)
+{
+    log_event(LOG_LEVEL_WARN, "channels.none", LOG_S("looked_for", looked_for(config)),
+              LOG_S("what", "not ready: write the file and start me again"));
+}
+
 bool setup_ready(const struct config *config, const struct setup_readiness *facts, char *why, size_t why_size)
 {
     if (facts->channels == 0) {
-        snprintf(why, why_size, "no channels: looked for them in %s",
-                 config->path != NULL ? config->path : "./landfall.json and /etc/landfall/landfall.json");
+        snprintf(why, why_size, "no channels: looked for them in %s", looked_for(config));
         return false;
     }
     snprintf(why, why_size, "%s",

@@ -31,6 +31,10 @@ bool setup_reload(struct config *config, struct redis_link *link);
 /* config.worker_name, or `<host>-<8 random hex digits>` (63 bytes at most): unique without asking anybody. */
 void setup_name(const struct config *config, char out[64]);
 
+/* Says in the log that a process without channels waits, and for what: it does not end, for a supervisor would start it
+ * again and again. */
+void setup_say_no_channels(const struct config *config);
+
 /* What /ready is made of. */
 struct setup_readiness {
     size_t channels; /* that are configured */

@@ -201,6 +201,7 @@ static void written(struct reconciler *r, struct walk *w, struct apply_item *ite
     w->changed = true;
     count_vanished(w->lane, item->subject, d);
     if (d->state != DS_UNCERTAIN || d->duplicate) log_resolved(item->subject, d);
+    if (d->duplicate) meters_duplicate(&r->gauges.ledger, w->lane->channel->name);
     gauges_outcome(&r->gauges, w->lane->channel->name, delivery_state_name(d->state),
                    d->source != SRC_NONE ? delivery_source_name(d->source) : item->subject->how);
     decided(r, w, item->subject, d);

@@ -182,6 +182,7 @@ static int run(struct process *p)
     log_event(LOG_LEVEL_INFO, "reconciler.started", LOG_S("name", r->name), LOG_S("version", LANDFALL_VERSION),
               LOG_S("config", p->config->path != NULL ? p->config->path : "(none)"),
               LOG_I("channels", (int64_t)r->lane_count));
+    if (r->lane_count == 0) setup_say_no_channels(p->config);
     while (!process_over(p))
         process_turn(p);
     log_event(LOG_LEVEL_INFO, "reconciler.stopped", LOG_I("exit", r->exit_code));

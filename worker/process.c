@@ -89,6 +89,7 @@ bool process_open(struct process *p, const char *config_path, bool until_idle, b
     log_event(LOG_LEVEL_INFO, "worker.started", LOG_S("name", p->name), LOG_S("version", LANDFALL_VERSION),
               LOG_S("config", p->config->path != NULL ? p->config->path : "(none)"),
               LOG_I("channels", (int64_t)p->worker.lane_count), LOG_I("slots", p->worker.slot_count));
+    if (p->worker.lane_count == 0) setup_say_no_channels(p->config);
     spool_say(p->worker.spool);
     return true;
 failed:

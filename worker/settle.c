@@ -221,6 +221,7 @@ void settle_answered(struct worker *w, struct slot *slot)
     switch (q->answer) {
     case DECIDE_OK:
         log_settled(slot);
+        if (slot->decision.duplicate) meters_duplicate(&w->gauges->ledger, slot->channel);
         done(w, slot, slot->decision.state);
         break;
     case DECIDE_STALE: stale(w, slot); break;

@@ -29,7 +29,9 @@ def instance_spec(text):
 
 def arguments():
     parser = argparse.ArgumentParser(prog="platform_sim", description="Fake publishing platforms that judge landfall.")
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 (default) takes a free one")
+    parser.add_argument("--port", type=int, default=0, help="port; 0 (default) takes a free one")
+    parser.add_argument("--host", default="127.0.0.1", help="name under which others reach it, as in a container's network; with "
+                        "one it listens on all addresses (127.0.0.1)")
     parser.add_argument("--redis", metavar="ADDRESS", help="unix:/path or host:port of the ledger; without it no row "
                         f"is checked. A password is taken from ${PASSWORD_VARIABLE}")
     parser.add_argument("--prefix", default="lf", help="prefix of the ledger's keys (lf)")
@@ -62,7 +64,7 @@ def main():
     options = arguments()
     try:
         simulator = Simulator(options.port, RowReader(options.redis, options.prefix, options.partition)
-                              if options.redis else None)
+                              if options.redis else None, options.host)
         specs = options.instance
         if options.instances:
             with open(options.instances, encoding="utf-8") as file:

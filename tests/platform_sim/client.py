@@ -17,48 +17,14 @@ class AdminError(Exception):
     """The simulator refused an admin request; the text is its own."""
 
 
-class SimulatorProcess:
-    """A running simulator, as a context manager.
+class Admin:
+    """The admin API of a simulator that runs anywhere."""
 
-    instances: dicts as for POST /_admin/instances. redis: unix:/path or host:port, or None. It ends with this process,
-    however that ends.
-    """
-
-    def __init__(self, instances=(), redis=None, prefix="lf", partition="0", port=0, redis_password=None):
-        command = [sys.executable, "-m", "platform_sim", "--port", str(port), "--prefix", prefix,
-                   "--partition", str(partition), "--exit-with-stdin"]
-        if redis:
-            command += ["--redis", redis]
-        password = {PASSWORD_VARIABLE: redis_password} if redis_password else {}
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env={**os.environ, "PYTHONPATH": TESTS_FOLDER, **password})
-        line = self.process.stdout.readline()
-        if not line:
-            raise AdminError(f"the simulator did not start (exit code {self.process.wait(STOP_TIMEOUT_S)})")
-        self.port = int(line)
-        self.urls = {spec["name"]: self.post("instances", **spec)["base_url"] for spec in instances}
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.stop()
-
-    def stop(self):
-        """Ends the process; gives its exit code."""
-        if self.process.poll() is None:
-            self.process.terminate()
-        try:
-            code = self.process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            code = self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-        return code
+    def __init__(self, host, port):
+        self.host, self.port = host, port
 
     def call(self, method, endpoint, body=None, timeout_s=150, **query):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout_s)
         try:
             target = f"/_admin/{endpoint}" + ("?" + urllib.parse.urlencode(query) if query else "")
             connection.request(method, target, None if body is None else json.dumps(body), {"Connection": "close"})
@@ -99,3 +65,44 @@ class SimulatorProcess:
 
     def reset(self):
         return self.post("reset")
+
+
+class SimulatorProcess(Admin):
+    """A running simulator, as a context manager.
+
+    instances: dicts as for POST /_admin/instances. redis: unix:/path or host:port, or None. It ends with this process,
+    however that ends.
+    """
+
+    def __init__(self, instances=(), redis=None, prefix="lf", partition="0", port=0, redis_password=None):
+        command = [sys.executable, "-m", "platform_sim", "--port", str(port), "--prefix", prefix,
+                   "--partition", str(partition), "--exit-with-stdin"]
+        if redis:
+            command += ["--redis", redis]
+        password = {PASSWORD_VARIABLE: redis_password} if redis_password else {}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env={**os.environ, "PYTHONPATH": TESTS_FOLDER, **password})
+        line = self.process.stdout.readline()
+        if not line:
+            raise AdminError(f"the simulator did not start (exit code {self.process.wait(STOP_TIMEOUT_S)})")
+        super().__init__("127.0.0.1", int(line))
+        self.urls = {spec["name"]: self.post("instances", **spec)["base_url"] for spec in instances}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.stop()
+
+    def stop(self):
+        """Ends the process; gives its exit code."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            code = self.process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return code

@@ -24,7 +24,7 @@ from .mediawiki import MediaWiki
 from .notices import Notices
 from .services import GitHubReleases, KeyedApi, Postmark
 from .webhook import Webhook
-from .wire import Answer, BadRequest, Connection, Listener
+from .wire import LOOPBACK, Answer, BadRequest, Connection, Listener
 
 PLATFORMS = {platform.NAME: platform for platform in (
     IndexNow, Mastodon, Forem, Bluesky, Webhook, Notices, Files, WordPress, Ghost, Hashnode, Slack, Matrix, Telegram, Postmark,
@@ -96,7 +96,8 @@ class Exchange:
 class Simulator:
     """rows: a RowReader, or None where no ledger is asked. Listens as soon as it exists."""
 
-    def __init__(self, port=0, rows=None):
+    def __init__(self, port=0, rows=None, host=LOOPBACK):
+        self.host = host
         threading.stack_size(THREAD_STACK_BYTES)
         self.stopping = threading.Event()
         self.changes = threading.Condition()
@@ -109,11 +110,14 @@ class Simulator:
         self._connections = {}
         self._connection_numbers = 0
         self._lock = threading.Lock()
-        self._main = Listener(port, self._serve)
+        self._main = Listener(port, self._serve, self._address())
 
     @property
     def port(self):
         return self._main.port
+
+    def _address(self):
+        return LOOPBACK if self.host == LOOPBACK else "0.0.0.0"
 
     def changed(self):
         with self.changes:
@@ -135,9 +139,9 @@ class Simulator:
         if own_port in (True, "true", "1"):
             with self._lock:
                 if name not in self._listeners:
-                    self._listeners[name] = Listener(0, self._serve)
+                    self._listeners[name] = Listener(0, self._serve, self._address())
                 port = self._listeners[name].port
-        instance.base_url = f"http://127.0.0.1:{port}/{name}"
+        instance.base_url = f"http://{self.host}:{port}/{name}"
         with self._lock:
             self.instances[name] = instance
             self._specs[name] = {"name": name, "platform": platform, "channel": channel, "token": token,

@@ -20,6 +20,7 @@ from http import HTTPStatus
 HEAD_BYTES_MAX = 64 * 1024
 BODY_BYTES_MAX = 32 * 1024 * 1024
 BACKLOG = 512
+LOOPBACK = "127.0.0.1"
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -253,9 +254,10 @@ class Connection:
 
 
 class Listener:
-    """A listening socket on 127.0.0.1 and the thread that accepts. It keeps its port over pause()."""
+    """A listening socket and the thread that accepts. It keeps its port over pause()."""
 
-    def __init__(self, port, serve):
+    def __init__(self, port, serve, address=LOOPBACK):
+        self._address = address
         self._serve = serve
         self._sock = None
         self._closed = False
@@ -267,7 +269,7 @@ class Listener:
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            sock.bind(("127.0.0.1", self.port))
+            sock.bind((self._address, self.port))
             sock.listen(BACKLOG)
         except OSError:
             sock.close()

@@ -22,6 +22,9 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib.tree import BUILD, PRESET, TOP  # noqa: E402
 
 COMMAND_LIMIT_S = 540
+# Images are built in there, and servers of others installed.
+SLOW_LIMIT_S = 3600
+SLOW = ("compose", "real")
 PR_SET_CHILD_SUBREAPER = 36
 
 # name -> (kind, what). The first group runs by default, the second with `all`; what has no tests yet is passed over.
@@ -61,7 +64,7 @@ class Count:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
-def run(argv, env=None, capture=False):
+def run(argv, env=None, capture=False, limit_s=COMMAND_LIMIT_S):
     """Runs a command to its end and returns (exit code, output or None); out of time, its process group is killed.
 
     The output goes through a file: a process that is left behind cannot keep us waiting, as it could with a pipe."""
@@ -70,13 +73,13 @@ def run(argv, env=None, capture=False):
                                  stdout=out if capture else None, stderr=subprocess.STDOUT if capture else None,
                                  start_new_session=True)
         try:
-            code = child.wait(COMMAND_LIMIT_S)
+            code = child.wait(limit_s)
         except BaseException as error:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
-            code = f"no end after {COMMAND_LIMIT_S} s"
+            code = f"no end after {limit_s} s"
         out.seek(0)
         return code, out.read().decode("utf-8", "replace") if capture else None
 
@@ -135,7 +138,8 @@ def run_pytest_file(path, scratch):
     started = time.monotonic()
     code, output = run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-qq", "-rs", "--junitxml", junit,
                         "--basetemp", os.path.join(scratch, f"{name}.tmp"), path],
-                       env={"PYTHONDONTWRITEBYTECODE": "1"}, capture=True)
+                       env={"PYTHONDONTWRITEBYTECODE": "1"}, capture=True,
+                       limit_s=SLOW_LIMIT_S if name.split(".")[0] in SLOW else COMMAND_LIMIT_S)
     # 5: the file has no tests in it (yet).
     count = Count() if code == 5 else judge(name, code, junit, (0,))
     more = output if count.failed or count.skipped else ""

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ledger/calls.h"
+#include "ledger/calls_archive.h"
 #include "ledger/calls_channel.h"
 #include "ledger/calls_claim.h"
 #include "ledger/calls_decide.h"
@@ -45,8 +46,10 @@ static void read_small(const struct redisReply *reply)
 {
     struct submit_request submit = {.base = {.channel = "a/b", .delivery = "a/b/c"}};
     struct renew_request renew = {.base = {.channel = "a/b", .delivery = "a/b/c"}};
+    struct archive_request archive = {.base = {.channel = "a/b", .delivery = "a/b/c"}};
     (void)calls_submit.read(&submit.base, reply);
     (void)calls_renew.read(&renew.base, reply);
+    (void)calls_archive.read(&archive.base, reply);
     for (int op = 0; op < CHANNEL_OP_COUNT; op++) {
         struct channel_request channel = {.base = {.channel = "a/b"}, .op = (enum channel_op)op};
         (void)calls_channel.read(&channel.base, reply);

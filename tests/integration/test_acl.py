@@ -97,6 +97,7 @@ def test_each_program_does_its_whole_job_as_its_user(fleet):
     assert found["rights"] == "ok" and found["encoding"] == "ok", found
     landfall(fleet, "operator", "doctor", "--repair", code=4)
     landfall(fleet, "operator", "spool")
+    landfall(fleet, "operator", "archive", "kept.ndjson", "--older-than", "1s", "--why", "a test", "--no-guard", "--yes")
     fleet.db.hincrby(f"lf:{{0}}:delivery:{MASTODON}/it-2", "since", -100 * 86400000)
     told = landfall(fleet, "operator", "archive", os.path.join(fleet.dir, "archive"), "--older-than", "90d", "--no-guard", "--yes",
                     "--why", "a test")

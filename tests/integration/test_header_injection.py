@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from lib.fleet import Fleet
-from lib.procs import wait_for
 from lib.tiers import NOTICES_TOKEN, blind
 
 EVIL = "a\r\nX-Evil: 1\r\n\r\nPOST /evil HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
@@ -45,6 +44,9 @@ class Recorder(http.server.ThreadingHTTPServer):
         def log_message(self, *_):
             pass
 
+    def handle_error(self, *_):
+        """A worker that is killed leaves its connections."""
+
     def __enter__(self):
         self.thread.start()
         return self
@@ -71,9 +73,9 @@ def test_line_ends_in_items_and_settings(recorder):
         fleet.add(PLAIN, {"id": "good", "title": "T", "content_text": EVIL})
         fleet.start_worker()
         fleet.wait_state(f"{PLAIN}/good", "published")
-        wait_for(lambda: fleet.output().count("holds a control character") >= 2, 20, what=fleet.output)
         for name in (f"{PLAIN}/in-a-header", f"{NOTED}/in-a-setting"):
-            assert fleet.state(name) in (None, "approved"), fleet.row(name)
+            assert fleet.wait_state(name, "held")["reason"] == "unsendable"
+            assert "holds a control character" in fleet.db.hget(f"lf:{{0}}:request:{name}", "detail")
         (path, headers, body), = recorder.requests
         assert path.startswith("/notes/good?t=a%0D%0AX-Evil%3A%201%0D%0A") and "\r" not in path
         assert headers["X-Title"] == "T" and headers["X-Note"] == "plain" and "X-Evil" not in headers

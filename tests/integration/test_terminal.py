@@ -15,7 +15,7 @@ CHANNEL = CHANNELS["mastodon"]
 HOSTILE = b"a\x1b[2J\x1b]0;owned\x07 \xc2\x9b31m \xe2\x80\xae \x08\r\n\xff\xfe\x00b"
 NAMES = [f"{CHANNEL}/it-1", f"{CHANNEL}/it-2", f"{CHANNEL}/it-3"]
 VERBS = [["status"], *(["show", name] for name in NAMES), ["report"], ["report", "--format", "github"], ["leases"], ["journal"],
-         ["export"], ["audit", "-", "--to", CHANNEL], ["spool"], ["doctor"], ["drain", "--dry-run"], ["drain"], ["config"],
+         ["export"], ["audit", "-", "--to", CHANNEL], ["spool"], ["doctor"], ["drain", "--dry-run"], ["drain"], ["config"], ["archive", "kept.ndjson", "--older-than", "1s", "--why", "x", "--no-guard", "--dry-run"],
          ["retry", NAMES[1], "--why", "x"], ["cancel", NAMES[2], "--why", "x"]]
 
 

@@ -16,6 +16,7 @@ LONG = "compiles hundreds of programs, for minutes"
 PASSED_OVER = {
     "platforms_transfer": TIMED, "platforms_transfer_answer": TIMED, "runtime_secret": "looks for what is left of a variable in /proc, where valgrind has a copy",
     "platforms_shipped": LONG, "platforms_shipped_odd": LONG, "platforms_shipped_verdict": LONG, "platforms_shipped_walk": LONG,
+    "platforms_program": LONG, "platforms_search": LONG,
 }
 
 

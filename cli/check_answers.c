@@ -6,9 +6,8 @@
 #include "cli/check_words.h"
 #include "cli/out.h"
 #include "cli/sample.h"
-#include "core/backoff.h"
+#include "platforms/rehearse.h"
 #include "platforms/transfer.h"
-#include "platforms/verdict.h"
 
 static const char *const event_words[EV_COUNT] = {
     [EV_COMMITTED] = "it was executed",
@@ -26,22 +25,11 @@ static const char *const event_words[EV_COUNT] = {
 
 static json_t *report_words(struct channel *channel, const struct outcome *out, bool again)
 {
-    const struct delivery_policy *policy = &channel->policy;
-    const struct delivery_row row = check_words_row(policy, DS_CLAIMED, again);
-    struct delivery_input in = {.event = out->kind,
-                                .reason = out->reason,
-                                .attempt = row.attempt,
-                                .ext_id = out->ext_id,
-                                .two_found = out->duplicate[0] != '\0',
-                                .until_ms = out->wait_ms > 0 ? CHECK_NOW_MS + out->wait_ms : 0};
-    memcpy(in.token, CHECK_TOKEN, sizeof(CHECK_TOKEN));
-    if (out->kind == EV_WAIT && out->wait_ms == 0) /* as the worker does */
-        in.until_ms = CHECK_NOW_MS + backoff_ms(row.attempt, policy->backoff_base_ms, policy->backoff_cap_ms, 0);
-    const struct delivery_decision d = delivery_step(&row, &in, policy, CHECK_NOW_MS);
+    const struct delivery_decision d = rehearse_report(channel, out, again);
     char before[200];
     snprintf(before, sizeof(before), "%s%s: ", event_words[out->kind] ? event_words[out->kind] : "?",
              out->session_expired ? "; a new login, the same once more, and if that is refused, too" : "");
-    return check_words_decision(before, &d, CHECK_NOW_MS);
+    return check_words_decision(before, &d, REHEARSE_NOW_MS);
 }
 
 /* ---- answers that any platform may give */
@@ -74,19 +62,11 @@ static const struct situation {
     {"503", true, true, 503, "{}"},
 };
 
-static int success_status(const struct descriptor *d)
-{
-    for (size_t i = 0; i < d->rule_count; i++)
-        if (d->rules[i].outcome == OUTCOME_COMMITTED && d->rules[i].statuses.count > 0)
-            return d->rules[i].statuses.status[0];
-    return 200;
-}
-
 static json_t *judged(struct channel *channel, const struct transfer_facts *facts, const struct answer *answer,
                       const json_t *input, bool again)
 {
     const struct verdict_context context = {
-        .input = input, .replay = again, .session = channel_has_session(channel), .now_ms = CHECK_NOW_MS};
+        .input = input, .replay = again, .session = channel_has_session(channel), .now_ms = REHEARSE_NOW_MS};
     struct outcome out;
     verdict(channel, facts, answer, &context, &out);
     return report_words(channel, &out, again);
@@ -94,7 +74,8 @@ static json_t *judged(struct channel *channel, const struct transfer_facts *fact
 
 static json_t *situation_words(struct channel *channel, const struct situation *s, bool again)
 {
-    const int status = s->complete && s->status == OWN_SUCCESS ? success_status(channel->descriptor) : s->status;
+    const int status =
+        s->complete && s->status == OWN_SUCCESS ? rehearse_success_status(channel->descriptor) : s->status;
     const char *text = s->body ? s->body : "<html>page</html>";
     char line[64];
     struct answer answer;

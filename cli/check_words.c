@@ -7,6 +7,7 @@
 
 #include "cli/next.h"
 #include "cli/out.h"
+#include "platforms/rehearse.h"
 #include "runtime/buf.h"
 #include "runtime/clock.h"
 
@@ -14,22 +15,6 @@
 #define DAY_MS    INT64_C(86400000)
 
 /* ---- decisions */
-
-struct delivery_row check_words_row(const struct delivery_policy *policy, enum delivery_state state, bool again)
-{
-    struct delivery_row row = {.state = state,
-                               .reason = state == DS_CLAIMED ? RS_SENDING : RS_NO_ANSWER,
-                               .since_ms = CHECK_SEND_MS,
-                               .approved_at_ms = CHECK_SEND_MS - 1000,
-                               .attempt = again ? 2 : 1,
-                               .tries = again ? 2 : 1,
-                               .first_send_ms = again ? CHECK_SEND_MS - 300000 : CHECK_SEND_MS,
-                               .commit_by_ms = CHECK_SEND_MS + policy->lease_ms + policy->late_commit_ms};
-    memcpy(row.token, CHECK_TOKEN, sizeof(CHECK_TOKEN));
-    if (again && !policy->harmless) doubt_add(&row.doubt, 1, "old");
-    if (state == DS_UNCERTAIN && !policy->harmless) doubt_add(&row.doubt, row.attempt, CHECK_TOKEN);
-    return row;
-}
 
 static const char *state_words(const struct delivery_decision *d)
 {
@@ -208,54 +193,40 @@ json_t *check_words_facts(const struct channel *channel)
 
 struct look {
     const char *seen;
-    enum delivery_event event;
-    int64_t now_ms;
-    bool two, known_id, last_miss;
+    struct rehearse_look look;
 };
 
 static json_t *look_words(const struct channel *channel, const struct look *look)
 {
-    const struct delivery_policy *p = &channel->policy;
-    struct delivery_row row = check_words_row(p, DS_UNCERTAIN, false);
-    if (look->known_id) memcpy(row.ext_id, "7", 2);
-    if (look->last_miss && p->clean_misses > 1) {
-        row.misses = p->clean_misses - 1;
-        row.missed_at_ms = look->now_ms - p->visibility_lag_ms - 1000;
-    }
-    const struct delivery_input in = {.event = look->event,
-                                      .attempt = row.attempt,
-                                      .ext_id = look->event == EV_FOUND ? "7" : NULL,
-                                      .two_found = look->two,
-                                      .searched_from_ms = look->now_ms};
-    const struct delivery_decision d = delivery_step(&row, &in, p, look->now_ms);
+    const struct delivery_decision d = rehearse_look(&channel->policy, &look->look);
     json_t *one = json_object();
     out_set(one, "seen", out_string(look->seen));
-    out_set(one, "then", check_words_decision("", &d, look->now_ms));
+    out_set(one, "then", check_words_decision("", &d, look->look.now_ms));
     return one;
 }
 
 json_t *check_words_doubt(const struct channel *channel)
 {
     const struct delivery_policy *p = &channel->policy;
-    const int64_t commit_ms = CHECK_SEND_MS + p->lease_ms + p->late_commit_ms;
+    const int64_t commit_ms = REHEARSE_SEND_MS + p->lease_ms + p->late_commit_ms;
     const int64_t settled_ms = commit_ms + p->visibility_lag_ms;
-    const int64_t over_ms = p->key_window_ms > 0 ? CHECK_SEND_MS + p->key_window_ms : settled_ms + 1;
+    const int64_t over_ms = p->key_window_ms > 0 ? REHEARSE_SEND_MS + p->key_window_ms : settled_ms + 1;
     const struct look looks[] = {
-        {"nothing seen, while it may still be executed", EV_UNSEEN, CHECK_NOW_MS, false, false, false},
-        {"nothing seen, and it has come to an end", EV_UNSEEN, commit_ms, false, false, false},
-        {"nothing seen, and the key is no longer kept", EV_UNSEEN, over_ms, false, false, false},
-        {"nothing seen for a week", EV_UNSEEN, CHECK_SEND_MS + 8 * DAY_MS, false, false, false},
-        {"absent, while it may still be executed", EV_ABSENT, CHECK_NOW_MS, false, false, false},
-        {"absent, all settled, for the first time", EV_ABSENT, settled_ms, false, false, false},
-        {"absent, all settled, often enough", EV_ABSENT, settled_ms + 1, false, false, true},
-        {"found", EV_FOUND, CHECK_NOW_MS, false, false, false},
-        {"found, and another one", EV_FOUND, CHECK_NOW_MS, true, false, false},
-        {"its id was known, and is gone", EV_GONE, settled_ms + 1, false, true, true},
+        {"nothing seen, while it may still be executed", {EV_UNSEEN, REHEARSE_NOW_MS, false, false, false}},
+        {"nothing seen, and it has come to an end", {EV_UNSEEN, commit_ms, false, false, false}},
+        {"nothing seen, and the key is no longer kept", {EV_UNSEEN, over_ms, false, false, false}},
+        {"nothing seen for a week", {EV_UNSEEN, REHEARSE_SEND_MS + 8 * DAY_MS, false, false, false}},
+        {"absent, while it may still be executed", {EV_ABSENT, REHEARSE_NOW_MS, false, false, false}},
+        {"absent, all settled, for the first time", {EV_ABSENT, settled_ms, false, false, false}},
+        {"absent, all settled, often enough", {EV_ABSENT, settled_ms + 1, false, false, true}},
+        {"found", {EV_FOUND, REHEARSE_NOW_MS, false, false, false}},
+        {"found, and another one", {EV_FOUND, REHEARSE_NOW_MS, true, false, false}},
+        {"its id was known, and is gone", {EV_GONE, settled_ms + 1, false, true, true}},
     };
     json_t *all = json_array();
     for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++) {
-        if (looks[i].event != EV_UNSEEN && !p->can_read && !looks[i].known_id) continue;
-        if (looks[i].known_id && !channel->descriptor->by_id.given) continue;
+        if (looks[i].look.event != EV_UNSEEN && !p->can_read && !looks[i].look.known_id) continue;
+        if (looks[i].look.known_id && !channel->descriptor->by_id.given) continue;
         out_add(all, look_words(channel, &looks[i]));
     }
     return all;

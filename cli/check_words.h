@@ -31,13 +31,6 @@ json_t *check_words_answers(void *context);
 
 /* ---- shared by the two files ---- */
 
-#define CHECK_NOW_MS  INT64_C(1790000000000) /* of the answers and of all decisions about them */
-#define CHECK_SEND_MS (CHECK_NOW_MS - 1000)
-#define CHECK_TOKEN   "tok"
-
-/* A row that is being sent, or is uncertain; again: for the second time, with the first attempt in doubt. */
-struct delivery_row check_words_row(const struct delivery_policy *policy, enum delivery_state state, bool again);
-
 /* What a decision means. A new string. */
 json_t *check_words_decision(const char *before, const struct delivery_decision *decision, int64_t now_ms);
 

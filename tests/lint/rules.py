@@ -47,7 +47,7 @@ PURE_MAY_NOT_CALL = (r"curl_.*|redis.*|socket|connect|accept4?|bind|listen|send|
 # (library, as `lib<name>.a` in the build, program that must not carry its symbols, pattern of those that it may, why).
 NOT_LINKED = [
     ("landfall_platforms_write", "landfall-reconciler", r"", "who reads the past cannot write"),
-    ("landfall_platforms_write", "landfall", r"request_\w+|verdict(_prelude)?",
+    ("landfall_platforms_write", "landfall", r"request_\w+|verdict(_prelude)?|rehearse_\w+",
      "it makes a request and judges an answer to show them, and sends nothing"),
 ]
 

@@ -11,35 +11,13 @@
 
 #include "shipped.h"
 
-#include "core/backoff.h"
+#include "platforms/rehearse.h"
 #include "platforms/transfer.h"
-#include "platforms/verdict.h"
 
-#define NOW_MS    INT64_C(1790000000000) /* of the answers and of all decisions about them */
-#define SEND_MS   (NOW_MS - 1000)
-#define DAY_MS    INT64_C(86400000)
-#define AGAIN_MS  10000 /* from the first attempt to the one that repeats it; inside every key window */
-#define TOKEN     "tok"
-#define OLD_TOKEN "old"
-#define WINDOW_S  3600 /* for who has to state one */
+#define DAY_MS   INT64_C(86400000)
+#define WINDOW_S 3600 /* for who has to state one */
 
 /* ---- rows and decisions ---- */
-
-static struct delivery_row row_of(const struct delivery_policy *policy, enum delivery_state state, bool again)
-{
-    struct delivery_row row = {.state = state,
-                               .reason = state == DS_CLAIMED ? RS_SENDING : RS_NO_ANSWER,
-                               .since_ms = SEND_MS,
-                               .approved_at_ms = SEND_MS - 1000,
-                               .attempt = again ? 2 : 1,
-                               .tries = again ? 2 : 1,
-                               .first_send_ms = again ? SEND_MS - AGAIN_MS : SEND_MS,
-                               .commit_by_ms = SEND_MS + policy->lease_ms + policy->late_commit_ms};
-    memcpy(row.token, TOKEN, sizeof(TOKEN));
-    if (again && !policy->harmless) doubt_add(&row.doubt, 1, OLD_TOKEN);
-    if (state == DS_UNCERTAIN && !policy->harmless) doubt_add(&row.doubt, row.attempt, TOKEN);
-    return row;
-}
 
 static void print_decision(FILE *f, const struct delivery_decision *d, int64_t now_ms)
 {
@@ -65,24 +43,13 @@ static void print_decision(FILE *f, const struct delivery_decision *d, int64_t n
 
 static void print_report(FILE *f, struct channel *channel, const struct outcome *out, bool again)
 {
-    const struct delivery_row row = row_of(&channel->policy, DS_CLAIMED, again);
-    struct delivery_input in = {.event = out->kind,
-                                .reason = out->reason,
-                                .attempt = row.attempt,
-                                .ext_id = out->ext_id,
-                                .two_found = out->duplicate[0] != '\0',
-                                .until_ms = out->wait_ms > 0 ? NOW_MS + out->wait_ms : 0};
-    memcpy(in.token, TOKEN, sizeof(TOKEN));
-    if (out->kind == EV_WAIT && out->wait_ms == 0) /* as the worker does */
-        in.until_ms =
-            NOW_MS + backoff_ms(row.attempt, channel->policy.backoff_base_ms, channel->policy.backoff_cap_ms, 0);
-    const struct delivery_decision d = delivery_step(&row, &in, &channel->policy, NOW_MS);
+    const struct delivery_decision d = rehearse_report(channel, out, again);
     fprintf(f, "%s%s%s", delivery_event_name(out->kind), out->reason != RS_NONE ? " " : "",
             delivery_reason_name(out->reason));
     if (out->session_expired) fprintf(f, " (a new login, and once more)");
     if (out->spent_ms > 0) fprintf(f, " (the last one: the channel waits %g s)", (double)out->spent_ms / 1000);
     fprintf(f, " -> ");
-    print_decision(f, &d, NOW_MS);
+    print_decision(f, &d, REHEARSE_NOW_MS);
 }
 
 /* ---- before there is an answer ---- */
@@ -115,10 +82,10 @@ static void print_steps(struct channel *channel)
     printf("  before there is an answer:\n");
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
         if (!step_exists(channel, &steps[i])) continue;
-        const int64_t now_ms = steps[i].late ? SEND_MS + channel->policy.key_window_ms : NOW_MS;
-        const struct delivery_row row = row_of(&channel->policy, steps[i].state, steps[i].again);
+        const int64_t now_ms = steps[i].late ? REHEARSE_SEND_MS + channel->policy.key_window_ms : REHEARSE_NOW_MS;
+        const struct delivery_row row = rehearse_row(&channel->policy, steps[i].state, steps[i].again);
         struct delivery_input in = {.event = steps[i].event, .attempt = row.attempt};
-        memcpy(in.token, TOKEN, sizeof(TOKEN));
+        memcpy(in.token, REHEARSE_TOKEN, sizeof(REHEARSE_TOKEN));
         const struct delivery_decision d = delivery_step(&row, &in, &channel->policy, now_ms);
         printf("    %s: ", steps[i].name);
         print_decision(stdout, &d, now_ms);
@@ -145,21 +112,13 @@ static const struct situation {
 };
 #define SITUATIONS (sizeof(situations) / sizeof(*situations))
 
-static int success_status(const struct descriptor *d)
-{
-    for (size_t i = 0; i < d->rule_count; i++)
-        if (d->rules[i].outcome == OUTCOME_COMMITTED && d->rules[i].statuses.count > 0)
-            return d->rules[i].statuses.status[0];
-    return 200;
-}
-
 static char *situation_line(struct channel *channel, const struct situation *s, bool again)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *f = open_memstream(&text, &size);
     if (!f) abort();
-    const int status = s->status || !s->complete ? s->status : success_status(channel->descriptor);
+    const int status = s->status || !s->complete ? s->status : rehearse_success_status(channel->descriptor);
     json_t *described = s->body ? json_pack("{s:i, s:{s:s}, s:s}", "status", status, "headers", "content-type",
                                             "application/json", "text", s->body)
                                 : json_pack("{s:i, s:{s:s}, s:s}", "status", status, "headers", "content-type",
@@ -167,7 +126,7 @@ static char *situation_line(struct channel *channel, const struct situation *s, 
     const struct channel_facts known = {.key = "lf-it-1-00112233445566778899aabbccddeeff", .replay = again};
     json_t *input = channel_input(channel, &known);
     const struct verdict_context context = {
-        .input = input, .replay = again, .session = channel_has_session(channel), .now_ms = NOW_MS};
+        .input = input, .replay = again, .session = channel_has_session(channel), .now_ms = REHEARSE_NOW_MS};
     const struct transfer_facts facts = {.reached = s->reached, .complete = s->complete, .status = status};
     struct answer answer;
     struct outcome out;
@@ -221,7 +180,7 @@ static void print_case(struct channel *channel, const json_t *test, bool again)
     if (again) json_object_set_new(input, "replay", json_true());
     const bool replay = json_is_true(json_object_get(input, "replay"));
     const struct verdict_context context = {
-        .input = input, .replay = replay, .session = channel_has_session(channel), .now_ms = NOW_MS};
+        .input = input, .replay = replay, .session = channel_has_session(channel), .now_ms = REHEARSE_NOW_MS};
     struct transfer_facts facts = {.reached = true, .complete = true};
     struct answer answer;
     struct outcome out;
@@ -255,28 +214,14 @@ static void print_cases(struct channel *channel, const char *platform, bool agai
 
 struct look {
     const char *name;
-    enum delivery_event event;
-    int64_t now_ms;
-    bool two, known_id, last_miss;
+    struct rehearse_look look;
 };
 
-static void print_look(struct channel *channel, const struct look *look)
+static void print_look(const struct channel *channel, const struct look *look)
 {
-    const struct delivery_policy *p = &channel->policy;
-    struct delivery_row row = row_of(p, DS_UNCERTAIN, false);
-    if (look->known_id) memcpy(row.ext_id, "7", 2);
-    if (look->last_miss && p->clean_misses > 1) {
-        row.misses = p->clean_misses - 1;
-        row.missed_at_ms = look->now_ms - p->visibility_lag_ms - 1000;
-    }
-    const struct delivery_input in = {.event = look->event,
-                                      .attempt = row.attempt,
-                                      .ext_id = look->event == EV_FOUND ? "7" : NULL,
-                                      .two_found = look->two,
-                                      .searched_from_ms = look->now_ms};
-    const struct delivery_decision d = delivery_step(&row, &in, p, look->now_ms);
+    const struct delivery_decision d = rehearse_look(&channel->policy, &look->look);
     printf("    %s: ", look->name);
-    print_decision(stdout, &d, look->now_ms);
+    print_decision(stdout, &d, look->look.now_ms);
     printf("\n");
 }
 
@@ -297,27 +242,28 @@ static bool gone_is_known(const struct channel *channel, const char *platform)
 static void print_looks(struct channel *channel, const char *platform)
 {
     const struct delivery_policy *p = &channel->policy;
-    const int64_t commit_ms = SEND_MS + p->lease_ms + p->late_commit_ms, settled_ms = commit_ms + p->visibility_lag_ms;
-    const int64_t over_ms = p->key_window_ms > 0 ? SEND_MS + p->key_window_ms : settled_ms + 1;
+    const int64_t commit_ms = REHEARSE_SEND_MS + p->lease_ms + p->late_commit_ms,
+                  settled_ms = commit_ms + p->visibility_lag_ms;
+    const int64_t over_ms = p->key_window_ms > 0 ? REHEARSE_SEND_MS + p->key_window_ms : settled_ms + 1;
     const struct look looks[] = {
-        {"nothing seen, it may still be executed", EV_UNSEEN, NOW_MS, false, false, false},
-        {"nothing seen, it has come to an end", EV_UNSEEN, commit_ms, false, false, false},
-        {"nothing seen, the key is forgotten", EV_UNSEEN, over_ms, false, false, false},
-        {"nothing seen for a week", EV_UNSEEN, SEND_MS + 8 * DAY_MS, false, false, false},
-        {"absent, it may still be executed", EV_ABSENT, NOW_MS, false, false, false},
-        {"absent, it may not be visible yet", EV_ABSENT, settled_ms - 1000, false, false, false},
-        {"absent, settled, the first time", EV_ABSENT, settled_ms, false, false, false},
-        {"absent, settled, often enough", EV_ABSENT, settled_ms + 1, false, false, true},
-        {"absent, the key is forgotten, often enough", EV_ABSENT, over_ms + DAY_MS, false, false, true},
-        {"found", EV_FOUND, NOW_MS, false, false, false},
-        {"found, and another one", EV_FOUND, NOW_MS, true, false, false},
-        {"its id was known, and is gone", EV_GONE, settled_ms + 1, false, true, true},
+        {"nothing seen, it may still be executed", {EV_UNSEEN, REHEARSE_NOW_MS, false, false, false}},
+        {"nothing seen, it has come to an end", {EV_UNSEEN, commit_ms, false, false, false}},
+        {"nothing seen, the key is forgotten", {EV_UNSEEN, over_ms, false, false, false}},
+        {"nothing seen for a week", {EV_UNSEEN, REHEARSE_SEND_MS + 8 * DAY_MS, false, false, false}},
+        {"absent, it may still be executed", {EV_ABSENT, REHEARSE_NOW_MS, false, false, false}},
+        {"absent, it may not be visible yet", {EV_ABSENT, settled_ms - 1000, false, false, false}},
+        {"absent, settled, the first time", {EV_ABSENT, settled_ms, false, false, false}},
+        {"absent, settled, often enough", {EV_ABSENT, settled_ms + 1, false, false, true}},
+        {"absent, the key is forgotten, often enough", {EV_ABSENT, over_ms + DAY_MS, false, false, true}},
+        {"found", {EV_FOUND, REHEARSE_NOW_MS, false, false, false}},
+        {"found, and another one", {EV_FOUND, REHEARSE_NOW_MS, true, false, false}},
+        {"its id was known, and is gone", {EV_GONE, settled_ms + 1, false, true, true}},
     };
     printf("  nobody knows, and reading back says:\n");
     for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++) {
-        const bool reads = looks[i].event != EV_UNSEEN;
-        if (reads && !p->can_read && !looks[i].known_id) continue;
-        if (looks[i].known_id && !gone_is_known(channel, platform)) continue;
+        const bool reads = looks[i].look.event != EV_UNSEEN;
+        if (reads && !p->can_read && !looks[i].look.known_id) continue;
+        if (looks[i].look.known_id && !gone_is_known(channel, platform)) continue;
         print_look(channel, &looks[i]);
     }
 }

@@ -32,7 +32,8 @@ ONLY_SAID_IN = [
      "a write request is sent in one place"),
     (r"\b(?:f|v|vf)?printf\s*\(|\bf?puts\s*\(|\bfwrite\s*\(",
      r"(worker|reconciler)/main\.c|worker/tally\.c|reconciler/drain_(bar|say)\.c|"
-     r"cli/(archive_file|main|out|report|verb_(completion|export|help|man))\.c|(?!worker|reconciler|cli)\w+/.*", "what came from outside is printed by runtime/plain.h, escaped"),
+     r"cli/(archive_file|main|out|report|verb_(completion|export|help|man))\.c|(?!worker|reconciler|cli)\w+/.*",
+     "what came from outside is printed by runtime/plain.h, escaped"),
     (r"\bcurl_\w+\s*\(", r"platforms/transfer(_setup|_inner)?\.[ch]", "one place knows how a transfer fails"),
 ]
 

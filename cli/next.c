@@ -103,6 +103,8 @@ static void explain_approved(const struct next_facts *f, json_t *out)
                        due(f, d->agenda_ms, text));
     else
         out_add_format(out, "a worker reads it from the queue");
+    if (d->row.turn_ms > 0)
+        out_add_format(out, "it was handed back after doubt: such go out one by one, each when its turn comes");
     explain_channel(f, out);
     if (d->row.core.not_after_ms)
         out_add_format(out, "if it has not been sent it is held %s", when(f, d->row.core.not_after_ms, text));

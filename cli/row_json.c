@@ -46,6 +46,7 @@ json_t *row_json(const struct row *row)
     put_number(out, "cleared_at_ms", row->cleared_at_ms);
     put_number(out, "waived", r->waived);
     put_number(out, "taken", row->taken);
+    put_number(out, "turn_ms", row->turn_ms);
     put_text(out, "journal", row->journal);
     put_text(out, "ext_id", r->ext_id);
     put_text(out, "url", row->url);

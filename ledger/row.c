@@ -51,6 +51,7 @@ static const struct known {
     OWN("source", SOURCE, source),
     OWN("status", COUNT, status),
     OWN("taken", COUNT, taken),
+    OWN("turn", TIME, turn_ms),
     OWN("claimed_at", TIME, claimed_at_ms),
     OWN("cleared_at", TIME, cleared_at_ms),
 #undef CORE

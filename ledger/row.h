@@ -35,6 +35,7 @@ struct row {
     enum delivery_source source;
     int status; /* HTTP status of the newest answer that was kept; 0: none */
     int taken;
+    int64_t turn_ms; /* it was handed back after doubt: its turn; 1: it has none yet; 0: it was not */
     int64_t claimed_at_ms;
     int64_t cleared_at_ms;
 };

@@ -74,7 +74,9 @@ static void test_approved(void **state)
     struct scene s;
     scene_init(&s, DS_APPROVED, RS_RETRY);
     s.delivery.agenda_ms = NOW + 300000;
-    expect(&s, "a worker takes it in 5 min", "same request");
+    expect(&s, "a worker takes it in 5 min", "handed back");
+    s.delivery.row.turn_ms = NOW + 300000;
+    expect(&s, "it was handed back after doubt: such go out one by one", "same request");
     s.delivery.row.core.doubt.count = 1;
     expect(&s, "the same request with the same key", NULL);
     s.delivery.waiting_ms = NOW - 5000;

@@ -83,6 +83,10 @@ class Table:
         else:
             self.put(number, channel.row, first, rest)
 
+    def words_for(self, decision):
+        """The words that a decision of the program is called by: one, or the words are not good."""
+        return [word for word, (pattern, _) in self.does.items() if pattern.search(decision)]
+
     def put(self, number, row, point, do):
         if point not in self.points or do not in self.does:
             self.faults.append(f"line {number}: no such point or word: {point} {do}")
@@ -138,7 +142,7 @@ def compare(table, channel, cells, facts):
         for decision in decisions:
             if wanted is None:
                 yield f"{point} is not said; the program: {decision}"
-            elif not table.does[wanted][0].search(decision):
+            elif table.words_for(decision) != [wanted]:
                 yield f"{point} is {wanted}; the program: {decision}"
 
 

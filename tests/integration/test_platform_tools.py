@@ -273,6 +273,15 @@ def test_try_shows_what_a_worker_freezes(fleet):
         assert document["key"] == frozen["row"].get("key")
 
 
+def test_try_shows_the_post_of_an_item_with_pictures(fleet):
+    """What the uploads would give is stood in for; the rest of the post is as it would be."""
+    picture = {"url": "https://p.example/a.png", "mime_type": "image/png", "title": "A cat"}
+    document, _ = landfall(fleet, "try", "mastodon/brand", "-", stdin=json.dumps(fleet.item("it", attachments=[picture])))
+    shown = {one["name"]: one for one in document["requests"]}
+    assert shown["pictures"]["request"]["url"] == picture["url"] and "converted" not in shown
+    assert json.loads(shown["write"]["request"]["body"])["media_ids"] == ["{{prepared.media}}"]
+
+
 def test_try_counts_and_refuses(fleet):
     short = fleet.item("short")
     document, text = landfall(fleet, "try", "mastodon/brand", "-", stdin=json.dumps(short))

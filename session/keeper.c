@@ -74,8 +74,9 @@ static void adopt(struct keeper *k, const struct sessions_record *record)
     k->not_before_ms = record->not_before_ms;
     k->refresh_begun = strcmp(record->begun, seal_key_id(k->channel, key_id)) == 0;
     if (record->rev == k->rev) return;
+    const bool set_back = record->rev < k->rev; /* to a backup, or it has forgotten all: what we hold is newer */
     k->rev = record->rev;
-    if (record->rev == 0) return; /* the ledger has forgotten it; what we hold is as good as before */
+    if (set_back || record->rev == 0) return;
     struct session found;
     session_init(&found);
     enum seal_opened opened =

@@ -259,3 +259,17 @@ def test_what_redis_does_not_take_is_stored_when_it_does(fleet):
     wait_for(lambda: fleet.db.hexists(SESSION, "sealed"), 10, "the session in the ledger")
     fleet.wait_state(CHANNEL + "/it-1", "published")
     assert fleet.refreshes() == 1 and fleet.grants() == {"stolen": 0, "good": 1}
+
+
+def test_a_ledger_that_was_set_back_brings_no_spent_token_back(fleet):
+    """A worker that lives holds the newer one, and uses that."""
+    fleet.start_worker()
+    fleet.publish("it-1")
+    backup = fleet.db.hgetall(SESSION)
+    for number in (2, 3):
+        fleet.sim.post("posts", instance="g", op="expire_access")
+        if number == 3:
+            fleet.db.delete(SESSION)
+            fleet.db.hset(SESSION, mapping=backup)
+        fleet.publish(f"it-{number}")
+    assert fleet.refreshes() == 3 and fleet.grants() == {"stolen": 0, "good": 1}

@@ -251,6 +251,9 @@ static bool check_reads(struct shape_reader *reader, const struct descriptor *d)
     REQUIRE(!d->by_key.given || d->has_key, "$.reads.by_key", "needs a key");
     REQUIRE(d->listing.given == (d->marks_part != NULL), "$.marks",
             "reads.listing and marks need each other: a listing is searched for marks");
+    REQUIRE(!d->listing.given || d->auth == AUTH_NONE || !d->listing.request.anonymous,
+            "$.reads.listing.request.anonymous",
+            "the history is read as the account that posts: strangers do not see all of it");
     REQUIRE(!d->verify_after_publish || (d->gives_id && d->by_id.given), "$.verify_after_publish",
             "needs write.gives_id and reads.by_id");
     return true;

@@ -89,6 +89,8 @@ static const struct {
      "$.reads.listing.end: missing: without a proof of the end no search is complete"},
     {"mastodon", "reads.listing.floor", NULL, "$.reads.listing.floor: missing: write \"server_time\""},
     {"mastodon", "reads.listing.next", NULL, "$.reads.listing.next: missing"},
+    {"mastodon", "reads.listing.request.anonymous", "true",
+     "$.reads.listing.request.anonymous: the history is read as the account that posts"},
     {"mastodon", "reads.by_id.gone", NULL, "$.reads.by_id.gone: missing"},
     {"mastodon", "marks", NULL, "$.marks: reads.listing and marks need each other"},
     {"mastodon", "reads.listing", NULL, "$.marks: reads.listing and marks need each other"},

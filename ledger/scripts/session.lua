@@ -69,7 +69,7 @@ function ops.release()
     return 'ok'
 end
 
-if not ops[op] then return redis.error_reply('ERR no such op') end
+if not ops[op] then return {err = 'ERR no such op'} end
 local answer = ops[op]()
 local known = redis.call('HMGET', session, 'rev', 'sealed', 'begun', 'not_before', 'failures')
 local holder = redis.call('GET', login)

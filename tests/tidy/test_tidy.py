@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """clang-tidy over all C of the three programs; .clang-tidy says what is looked for and what is not, and why."""
 import glob
+import json
 import os
 import subprocess
 
@@ -13,7 +14,10 @@ FOLDERS = ("runtime", "keys", "core", "ledger", "platforms", "session", "worker"
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_tidy_finds_nothing(folder):
-    files = sorted(glob.glob(os.path.join(TOP, folder, "*.c")))
+    with open(os.path.join(BUILD, "compile_commands.json"), encoding="utf-8") as stream:
+        built = {command["file"] for command in json.load(stream)}  # what this system lacks a library for is not
+    files = sorted(built & set(glob.glob(os.path.join(TOP, folder, "*.c"))))
+    assert files
     halves = [subprocess.Popen(["clang-tidy", "-p", BUILD, "--quiet", *part], cwd=TOP, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
               for part in (files[::2], files[1::2]) if part]
     outputs = [half.communicate()[0] for half in halves]

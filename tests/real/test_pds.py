@@ -61,25 +61,43 @@ class TestPds(Table):
             assert shown["record"][name] == sent["record"][name]
 
     def test_an_ended_session_is_renewed_once(self, fleet):
-        """The token ends earlier than anybody thought: the server says 400, one login follows, the same request goes again."""
+        """The token ends earlier than anybody thought: the server says 400, one renewal follows, the same request goes again."""
+        first, refused, again = self.across_the_end_of_a_token(fleet, "seventh-a", "seventh-b")
+        assert (first.status, refused.status, again.status) == (200, 400, 200)
+        assert json.loads(refused.answer)["error"] == "ExpiredToken" and again.body == refused.body
+        assert len(fleet.web.exchanges("POST", "createSession")) == 1
+        assert [one.status for one in fleet.web.exchanges("POST", "refreshSession")] == [200]
+
+    def test_a_session_that_was_taken_away_is_opened_again(self, fleet):
+        """Somebody has ended it on the server: it is not renewed, so a login follows."""
+        def end_it():
+            token = json.loads(fleet.web.exchanges("POST", "createSession")[0].answer)["refreshJwt"]
+            url = fleet.server.origin + "/xrpc/com.atproto.server.deleteSession"
+            assert ask("POST", url, headers={"Authorization": "Bearer " + token}).status == 200
+        writes = self.across_the_end_of_a_token(fleet, "taken-a", "taken-b", end_it)
+        assert [one.status for one in writes] == [200, 400, 200]
+        assert [one.status for one in fleet.web.exchanges("POST", "refreshSession")] == [400]
+        assert len(fleet.web.exchanges("POST", "createSession")) == 2
+
+    def across_the_end_of_a_token(self, fleet, before, after, meanwhile=lambda: None):
+        """Publishes one item, waits until the worker's token has ended, publishes the other; gives the write requests."""
         server = fleet.server
-        server.token_life(2)
+        server.token_life(4)
         fleet.start_worker()
         try:
-            fleet.add(fleet.channel, fleet.item("seventh-a"))
-            fleet.wait_state(fleet.name("seventh-a"), "published", timeout_s=WAIT_S)
-            header = dict(fleet.writes()[0].headers)["Authorization"]
+            fleet.add(fleet.channel, fleet.item(before))
+            fleet.wait_state(fleet.name(before), "published", timeout_s=WAIT_S)
+            header = dict(fleet.writes()[-1].headers)["Authorization"]
             who = server.origin + "/xrpc/com.atproto.server.getSession"
             wait_for(lambda: ask("GET", who, headers={"Authorization": header}).status == 400, 30, "the token's end")
         finally:
             server.token_life(None)
-        fleet.add(fleet.channel, fleet.item("seventh-b"))
-        row = fleet.wait_state(fleet.name("seventh-b"), "published", timeout_s=WAIT_S)
-        first, refused, again = fleet.writes()
-        assert (first.status, refused.status, again.status) == (200, 400, 200)
-        assert json.loads(refused.answer)["error"] == "ExpiredToken" and again.body == refused.body
-        assert len(fleet.web.exchanges("POST", "createSession")) == 2 and row["attempt"] == "1"
-        self.there_once(fleet, "seventh-b", row)
+        meanwhile()
+        fleet.add(fleet.channel, fleet.item(after))
+        row = fleet.wait_state(fleet.name(after), "published", timeout_s=WAIT_S)
+        assert row["attempt"] == "1"
+        self.there_once(fleet, after, row)
+        return fleet.writes()
 
     def test_the_same_record_again_changes_nothing(self, fleet):
         """What makes this an upsert: a repeat is answered as the first, another text under the key is refused."""

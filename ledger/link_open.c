@@ -218,7 +218,7 @@ static bool ask_sentinel(struct redis_link *link, const struct config_host *sent
 /* By way of one of the URL's hosts. */
 static bool open_by(struct redis_link *link, const struct config_host *host, struct errbuf *err)
 {
-    struct node master;
+    struct node master = {0};
     if (!link->where.service) return open_server(link, NULL, host->name, host->port, err);
     return ask_sentinel(link, host, &master, err) && open_server(link, NULL, master.host, master.port, err);
 }

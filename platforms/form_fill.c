@@ -35,10 +35,10 @@ static void wipe(struct filled *filled)
 
 static void put(struct filled *filled, const char *bytes, size_t len)
 {
-    if (filled->size - filled->len <= len) {
+    if (!filled->bytes || filled->size - filled->len <= len) {
         struct filled larger = {.len = filled->len, .size = 2 * filled->size + len + 64};
         larger.bytes = xmalloc(larger.size);
-        if (filled->len > 0) memcpy(larger.bytes, filled->bytes, filled->len);
+        if (filled->bytes) memcpy(larger.bytes, filled->bytes, filled->len);
         wipe(filled);
         *filled = larger;
     }
@@ -103,7 +103,8 @@ static bool put_basic(const struct form_fill *fill, struct filled *out, struct e
 {
     struct filled pair = {0};
     bool ok = put_secret(fill, "user", &pair, err);
-    if (ok && memchr(pair.bytes, ':', pair.len)) ok = errbuf_set(err, "the credential \"user\" holds a colon");
+    if (ok && pair.bytes && memchr(pair.bytes, ':', pair.len))
+        ok = errbuf_set(err, "the credential \"user\" holds a colon");
     if (ok) {
         put(&pair, ":", 1);
         ok = put_secret(fill, "password", &pair, err);

@@ -79,9 +79,25 @@ local function uncertain(d, c, reason, set)
     return {'uncertain', reason}
 end
 
+-- An operator's word is for one claim. What was said before the ledger was set back may have been used since.
+local function waived(d)
+    return d.fields.waived == '1' and d.n.since >= epoch.rewound_at
+end
+
+-- What was approved before the ledger was set back may have been sent by an attempt that it has forgotten.
+local function may_be_forgotten(d, c)
+    return not c.harmless and math.max(c.approved_at, d.n.cleared_at) < epoch.rewound_at
+end
+
+local function doubt_forgotten(d, c)
+    local set = {in_doubt = doubt_with(d.in_doubt, 'rewound'), key = find_field(d, 'key') or c.key, waived = ''}
+    return uncertain(d, c, 'ledger_rewound', set)
+end
+
 -- Somebody must still look for a delivery in doubt; one that is not can be held.
 local function hold(d, c, reason, reason_in_doubt)
     if d.in_doubt ~= '' then return uncertain(d, c, reason_in_doubt) end
+    if may_be_forgotten(d, c) and not waived(d) then return doubt_forgotten(d, c) end
     change(d, c, {state = 'held', reason = reason, place = '-'})
     return {'held', reason}
 end
@@ -182,21 +198,13 @@ local function window_holds(c, began)
     return c.window > 0 and began > 0 and now + c.lease_ms + c.late_commit + c.margin <= began + c.window
 end
 
--- An operator's word is for one claim. What was said before the ledger was set back may have been used since.
-local function waived(d)
-    return d.fields.waived == '1' and d.n.since >= epoch.rewound_at
-end
-
--- What was approved before the ledger was set back may have been sent by an attempt that it has forgotten, and that one
--- may still be executing: the same request goes out again only after it can have committed.
+-- An attempt that was forgotten may still be executing: the same request goes out again only after it can have committed.
 local function check_epoch(d, c)
     if c.harmless then return nil end
     if now < epoch.doubt_until then return wait(d, c, 'ledger_rewound', 'agenda', epoch.doubt_until) end
-    if math.max(c.approved_at, d.n.cleared_at) >= epoch.rewound_at then return nil end
-    local list = doubt_with(d.in_doubt, 'rewound')
-    if not window_holds(c, c.approved_at) and not waived(d) and list ~= d.in_doubt then
-        return uncertain(d, c, 'ledger_rewound', {in_doubt = list, key = find_field(d, 'key') or c.key, waived = ''})
-    end
+    if not may_be_forgotten(d, c) then return nil end
+    local is_doubted = doubt_with(d.in_doubt, 'rewound') == d.in_doubt
+    if not window_holds(c, c.approved_at) and not waived(d) and not is_doubted then return doubt_forgotten(d, c) end
     local forgotten_commit_by = epoch.rewound_at + c.lease_ms + c.late_commit
     if now < forgotten_commit_by then return wait(d, c, 'ledger_rewound', 'agenda', forgotten_commit_by) end
     return nil

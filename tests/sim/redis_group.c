@@ -146,9 +146,10 @@ void redis_xgroup(struct redis_call *c)
 
 /* ---- XREADGROUP ---- */
 
-/* XREADGROUP GROUP group consumer [COUNT n] [BLOCK ms] STREAMS key id */
+/* XREADGROUP GROUP group consumer [COUNT n] [BLOCK ms] [NOACK] STREAMS key id */
 struct read_group {
     int64_t max;
+    bool no_ack;
     size_t key;
 };
 
@@ -159,6 +160,11 @@ static bool read_options(struct redis_call *c, struct read_group *r)
     *r = (struct read_group){.max = -1};
     if (!redis_arg_is(&c->arg[1], "GROUP")) goto syntax;
     for (; at + 1 < c->argc && !redis_arg_is(&c->arg[at], "STREAMS"); at += 2) {
+        if (redis_arg_is(&c->arg[at], "NOACK")) {
+            r->no_ack = true;
+            at--;
+            continue;
+        }
         bool is_count = redis_arg_is(&c->arg[at], "COUNT");
         if (!is_count && !redis_arg_is(&c->arg[at], "BLOCK")) goto syntax;
         if (!redis_arg_integer(&c->arg[at + 1], &number)) {
@@ -196,10 +202,11 @@ static void read_new(struct redis_call *c, const struct read_group *r, struct re
     for (size_t i = 0; i < count; i++) {
         const struct redis_stream_entry *entry = &stream->entry[first + i];
         struct redis_pending *pending = redis_pending_find(group, entry->id);
+        redis_say_stream_entry(c->db, &child[i], entry->id, entry);
+        if (r->no_ack) continue;
         if (pending == NULL) pending = redis_pending_put(group, entry->id);
         give(c, pending, consumer);
         pending->times = 1;
-        redis_say_stream_entry(c->db, &child[i], entry->id, entry);
     }
     group->last = stream->entry[first + count - 1].id;
     redis_written(c, r->key);

@@ -88,7 +88,8 @@ struct sim_delivery_plan {
     char item[16];
     char name[64];
     int64_t at_us;
-    bool raw; /* added to the stream by hand, not submitted */
+    int64_t not_before_ms, not_after_ms; /* 0: none */
+    bool raw;                            /* added to the stream by hand, not submitted */
 };
 
 struct sim_plan {
@@ -214,6 +215,8 @@ bool sim_judge_is_submitted(const struct sim_delivery_plan *d);
 void sim_judge_operated(const struct sim_delivery_plan *d);
 /* The id of a post of this delivery, as a person finds it on the platform; NULL: there is none. */
 const char *sim_judge_post(const char *delivery);
+/* A worker has read a platform's answer that the attempt's post was made. If it lives, the row will say so. */
+void sim_judge_told(const struct sim_attempt *attempt);
 /* Redis went back to an earlier state. */
 void sim_judge_rewound(void);
 void sim_judge_end(void);

@@ -21,7 +21,15 @@
 
 #define START      "lf:{0}:"
 #define TOKENS_MAX 64
+#define TOLD_MAX   16
+#define LAG_MS     1500 /* visibility_lag_ms of fleet.json */
 #define KEY_BYTES  128
+
+/* An answer that says that the post was made, and who has read it. */
+struct told {
+    const struct sim_process *process;
+    uint64_t life;
+};
 
 struct known {
     bool submitted, forgotten, operated;
@@ -32,6 +40,10 @@ struct known {
     long rev, attempt;
     char token[TOKENS_MAX][20]; /* of attempts that a row has said to be claimed */
     int token_count;
+    long misses, missed_at;
+    bool doubted;
+    struct told told[TOLD_MAX];
+    int told_count;
 };
 
 struct sim_judge {
@@ -91,6 +103,12 @@ void sim_judge_sent(const struct sim_attempt *attempt)
     for (int i = 0; i < k->token_count; i++)
         if (strcmp(k->token[i], attempt->token) == 0) return;
     sim_fail("the write of %s attempt %d is sent, and no row ever said so", attempt->delivery, attempt->attempt);
+}
+
+void sim_judge_told(const struct sim_attempt *attempt)
+{
+    struct known *k = known_of(attempt->delivery);
+    if (k->told_count < TOLD_MAX) k->told[k->told_count++] = (struct told){sim.current, sim.current->lives};
 }
 
 void sim_judge_committed(const char *delivery, const char *id, const char *tier)
@@ -221,6 +239,19 @@ static void note_token(struct known *k, const char *token)
     if (k->token_count < TOKENS_MAX) snprintf(k->token[k->token_count++], sizeof k->token[0], "%s", token);
 }
 
+/* Handed back by an absence: the second clean search, one visibility lag after the first at least. */
+static void check_absence(const struct sim_delivery_plan *d, struct known *k, const struct redis_object *row)
+{
+    bool absent = strcmp(k->state, "uncertain") == 0 && strcmp(field(row, "reason"), "absent") == 0;
+    long cleared_at = strtol(field(row, "cleared_at"), NULL, 10);
+    if (absent && cleared_at > 0 && k->doubted && (k->misses < 1 || cleared_at < k->missed_at + LAG_MS))
+        sim_fail("%s is taken for absent after %ld clean misses, %ld ms after the first", d->name, k->misses + 1,
+                 cleared_at - k->missed_at);
+    k->misses = strtol(field(row, "misses"), NULL, 10);
+    k->missed_at = strtol(field(row, "missed_at"), NULL, 10);
+    k->doubted = field(row, "in_doubt")[0] != '\0';
+}
+
 static void check_row(const struct sim_delivery_plan *d, struct known *k)
 {
     const struct redis_object *row = object_at("delivery", d->name);
@@ -236,6 +267,7 @@ static void check_row(const struct sim_delivery_plan *d, struct known *k)
     if (rev < k->rev || attempt < k->attempt)
         sim_fail("%s: rev %ld, attempt %ld after rev %ld, attempt %ld", d->name, rev, attempt, k->rev, k->attempt);
     if (strcmp(state, "published") == 0) check_published(d, k, row);
+    check_absence(d, k, row);
     if (strcmp(state, "claimed") == 0) note_token(k, field(row, "token"));
     k->rev = rev;
     k->attempt = attempt;
@@ -313,6 +345,24 @@ static void check_counts(void)
     }
 }
 
+static bool cannot_be_read(const char *delivery)
+{
+    return strncmp(delivery, "blind/", 6) == 0 || strncmp(delivery, "keyonly/", 8) == 0;
+}
+
+/* What is there must not be shown as failed or missed, but where nobody can know. What a worker knew it has told. */
+static void check_end(const struct sim_delivery_plan *d, const struct known *k, const struct redis_object *row)
+{
+    const char *state = field(row, "state"), *reason = field(row, "reason");
+    bool unknowable = strcmp(reason, "no_evidence") == 0 && cannot_be_read(d->name);
+    bool published = strcmp(state, "published") == 0;
+    if (k->posts > 0 && !published && !unknowable && !k->operated && !is_harmless(d->name))
+        sim_fail("%s is %s (%s), and there is a post", d->name, state, reason);
+    for (int i = 0; i < k->told_count && !published && !k->forgotten; i++)
+        if (k->told[i].process->lives == k->told[i].life && !k->told[i].process->dead)
+            sim_fail("%s is %s (%s), and %s knows of a post", d->name, state, reason, k->told[i].process->name);
+}
+
 void sim_judge_end(void)
 {
     for (int i = 0; i < sim.plan.delivery_count; i++) {
@@ -323,8 +373,7 @@ void sim_judge_end(void)
         if (row == NULL && is_put_aside(d, k)) continue;
         if (!is_settled(state))
             sim_fail("%s is \"%s %s\" an hour after the last fault", d->name, state, field(row, "reason"));
-        if (strcmp(state, "rejected") == 0 && k->posts > 0 && !k->operated && !is_harmless(d->name))
-            sim_fail("%s is rejected (%s) and there is a post", d->name, field(row, "reason"));
+        check_end(d, k, row);
     }
     check_counts();
 }

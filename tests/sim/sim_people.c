@@ -54,16 +54,28 @@ static bool connected(struct desk *desk)
 /* ---- the producer ---- */
 
 struct item {
-    char text[160];
+    char text[320];
     struct content content;
 };
+
+/* A member of `landfall`, or nothing. */
+static const char *schedule(const char *name, int64_t ms, char out[64])
+{
+    char time[CLOCK_RFC3339_SIZE];
+    out[0] = '\0';
+    if (ms > 0) snprintf(out, 64, "\"%s\":\"%s\"", name, clock_rfc3339(ms, time));
+    return out;
+}
 
 static void make_item(const struct sim_delivery_plan *d, struct item *item)
 {
     char err[KEYS_ERR_BYTES];
     json_t *json = NULL;
+    char before[64], after[64];
     snprintf(item->text, sizeof item->text,
-             "{\"id\":\"%s\",\"url\":\"https://blog.example/%s\",\"content_text\":\"hello\"}", d->item, d->item);
+             "{\"id\":\"%s\",\"url\":\"https://blog.example/%s\",\"content_text\":\"hello\",\"landfall\":{%s%s%s}}",
+             d->item, d->item, schedule("not_before", d->not_before_ms, before),
+             d->not_before_ms > 0 && d->not_after_ms > 0 ? "," : "", schedule("not_after", d->not_after_ms, after));
     if (!canonical_parse(item->text, strlen(item->text), &json, err) ||
         !content_merge(json, d->channel, &item->content, err))
         die("sim: %s", err);
@@ -76,7 +88,9 @@ static bool submit(struct desk *desk, const struct sim_delivery_plan *d, const s
     struct submit_request request = {.base = {.channel = d->channel, .delivery = d->name},
                                      .content = item->text,
                                      .content_len = strlen(item->text),
-                                     .content_hash = item->content.hash};
+                                     .content_hash = item->content.hash,
+                                     .not_before_ms = d->not_before_ms,
+                                     .not_after_ms = d->not_after_ms};
     round_submit(desk->round, &request);
     bool ok = round_run(desk->round, desk->link, ROUND_MS, &err);
     round_forget(desk->round, &request.base);

@@ -5,10 +5,12 @@
 
 #include <stdio.h>
 
-#define ITEMS_MAX       4
-#define ARRIVAL_MOST_US (6 * SIM_S)
-#define FAULTS_LEAST_S  8
-#define FAULTS_MOST_S   45
+#define ITEMS_MAX         4
+#define ARRIVAL_MOST_US   (6 * SIM_S)
+#define SCHEDULE_LEAST_MS 2000
+#define SCHEDULE_MOST_MS  15000
+#define FAULTS_LEAST_S    8
+#define FAULTS_MOST_S     45
 
 static const char *const channels[] = {"key/one",      "keyonly/one", "upsert/one", "read/one",
                                        "verified/one", "steps/one",   "blind/one",  "ping/one"};
@@ -59,6 +61,11 @@ static void draw_deliveries(struct sim_plan *plan)
         snprintf(d->name, sizeof d->name, "%s/i%d", d->channel, i + 1);
         d->at_us = sim.began_us + sim_between(0, ARRIVAL_MOST_US);
         d->raw = sim_between(0, 1);
+        int64_t at_ms = d->at_us / SIM_MS;
+        if (sim_between(0, 9) == 0) d->not_before_ms = at_ms + sim_between(0, SCHEDULE_MOST_MS);
+        if (sim_between(0, 6) == 0)
+            d->not_after_ms = at_ms + (d->not_before_ms > 0 ? SCHEDULE_MOST_MS : 0) +
+                              sim_between(SCHEDULE_LEAST_MS, SCHEDULE_MOST_MS);
     }
 }
 

@@ -186,6 +186,9 @@ static void take_answer(struct transfer *t)
     (void)answer_body(&t->answer, r->answer, r->answer_len);
     t->facts.complete = true;
     t->facts.status = t->answer.status = r->status;
+    if (!r->is_write || r->status != 201 || sim.current->role != SIM_WORKER) return;
+    const struct sim_attempt attempt = sim_worker_attempt(t->options.owner);
+    sim_judge_told(&attempt);
 }
 
 static void end(struct transfer *t, const char *error)

@@ -265,7 +265,7 @@ class Draw:
             ["DESTROY", key, self.group() if self.r.random() < 0.2 else "nobody"]])
 
     def make_xreadgroup(self):
-        return ["GROUP", self.group(), self.consumer(), *self.r.choice([[], ["COUNT", "1"], ["COUNT", "2"]]), "STREAMS",
+        return ["GROUP", self.group(), self.consumer(), *self.r.choice([[], ["COUNT", "1"], ["COUNT", "2"], ["NOACK"]]), "STREAMS",
                 self.key("stream"), self.r.choice([">", ">", "0", self.id()])]
 
     def make_xack(self):

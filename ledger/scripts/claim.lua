@@ -309,7 +309,9 @@ local function grant(d, c)
     local set = {attempt = text(attempt), tries = text(d.n.tries + 1), token = c.token, worker = worker,
         claimed_at = text(now), commit_by = text(lease_end + c.late_commit), misses = '', missed_at = '', waived = '',
         turn = ''}
-    if d.n.first_send == 0 then set.first_send = text(now) end
+    local forgotten = may_be_forgotten(d, c)
+    if forgotten then set.in_doubt = doubt_with(d.in_doubt, 'rewound') end
+    if d.n.first_send == 0 then set.first_send = text(forgotten and c.approved_at > 0 and c.approved_at or now) end
     local long = {}
     if not c.frozen_before then
         set.key, set.body_hash, long.frozen, long.prepared = c.key, c.body_hash, c.frozen, ''
@@ -318,6 +320,7 @@ local function grant(d, c)
     change(d, c, {state = 'claimed', reason = 'sending', place = 'agenda', lease_end = lease_end, set = set, long = long})
     d.n.attempt, d.n.commit_by, d.late_commit = attempt, lease_end + c.late_commit, c.late_commit
     d.n.tries = d.n.tries + 1
+    d.in_doubt = set.in_doubt or d.in_doubt
     return granted(d, c.frozen_before)
 end
 

@@ -7,7 +7,7 @@ local epoch = {}
 local function read_epoch()
     local fields = pairs_of(redis.call('HGETALL', global.epoch))
     epoch.environment, epoch.run_id = fields.environment, fields.run_id
-    for _, name in ipairs({'server_ms', 'rewound_at', 'no_absence_before', 'doubt_until', 'leap_until'}) do
+    for _, name in ipairs({'server_ms', 'rewound_at', 'no_absence_before', 'doubt_until', 'leap_until', 'born_at'}) do
         epoch[name] = number_of(fields[name]) or 0
     end
 end
@@ -19,11 +19,12 @@ local function server_started_at()
     return uptime_s and now - (uptime_s + 1) * 1000 or 0
 end
 
--- A queue that is older than the server, and no epoch: data that outlived a restart without saying whether somebody
--- worked on it before. The time of that restart, or nil.
+-- A queue or a first submission that is older than the server, and no claim ever: data that outlived a restart without
+-- saying whether somebody worked on it before. The time of that restart, or nil.
 local function restart_without_epoch()
     local first = redis.pcall('XRANGE', global.queue, '-', '+', 'COUNT', 1)[1]
     local oldest = type(first) == 'table' and number_of(string.match(first[1], '^%d+'))
+    if epoch.born_at > 0 then oldest = math.min(oldest or epoch.born_at, epoch.born_at) end
     local started_at = oldest and server_started_at()
     return started_at and oldest < started_at and started_at or nil
 end

@@ -12,7 +12,7 @@
 
 local UNREAD_MS = 60000 -- core/delivery.c says the same: if nobody has read the entry by then, the agenda brings it
 
-local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue'})
+local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue', 'epoch'})
 if refusal then return refusal end
 local queue_max = next_number()
 
@@ -46,5 +46,6 @@ return each_delivery(read_submit, function(d, s)
     end
     to.set = born(s, approved_at)
     set_row(d, to)
+    redis.call('HSETNX', global.epoch, 'born_at', text(now)) -- epoch.lua: how old the data is, before anybody claims
     return {'new', entry}
 end)

@@ -141,6 +141,18 @@ def test_a_queue_that_is_older_than_the_server_and_no_epoch(ledger):
     assert ledger.claim("blog/main/new", entry=ledger.add("blog/main/new"), window=0)[0] == "granted"
 
 
+def test_a_submission_that_is_older_than_the_server_and_no_epoch(ledger):
+    """What is scheduled has no entry in the queue. The dump may be older than the first claim all the same."""
+    ledger.submit(D, not_before=ledger.now() + HOUR)
+    born_at = int(ledger.client.hget(ledger.key("epoch"), "born_at"))
+    assert abs(born_at - ledger.now()) < 5000
+    ledger.client.hset(ledger.key("epoch"), "born_at", born_at - HOUR)
+    ledger.client.hset(ledger.key("delivery", D), "approved_at", born_at - HOUR)
+    assert ledger.claim(D, window=0) == ["uncertain", "ledger_rewound"]
+    ledger.submit("blog/main/b")
+    assert ledger.client.hget(ledger.key("epoch"), "born_at") == str(born_at - HOUR), "only the first one counts"
+
+
 def test_after_a_new_run_id_nobody_sends_until_the_workers_had_time_to_report(ledger):
     rewind(ledger, seconds_ago=0)
     answer = ledger.claim(D, entry=ledger.add(D))
@@ -158,6 +170,9 @@ def test_what_was_approved_before_is_sent_only_where_it_cannot_double(ledger):
         delivery = "blog/main/" + name
         answer = ledger.claim(delivery, entry=ledger.add(delivery), approved_at=old, **policy)
         assert answer[0] == expected, name
+    for name, doubt in (("key", "rewound"), ("upsert", "rewound"), ("ping", None)):
+        assert ledger.row("blog/main/" + name).get("in_doubt") == doubt, "a refusal must not end what may be out already"
+    assert ledger.row("blog/main/key")["first_send"] == str(old), "the window may have begun as early"
     row = ledger.row("blog/main/read")
     assert (row["state"], row["reason"], row["in_doubt"], row["key"]) == ("uncertain", "ledger_rewound", "rewound", "key-1")
 

@@ -8,7 +8,7 @@ from lib.redis_server import RedisServer
 
 CH = "blog/main"
 NEEDS = {
-    "submit": {"agenda", "journal", "outcomes", "counts", "channels", "queue"},
+    "submit": {"agenda", "journal", "outcomes", "counts", "channels", "queue", "epoch"},
     "claim": set(GLOBALS) - {"audit"},
     "renew": {"agenda", "counts"},
     "settle": {"agenda", "journal", "outcomes", "counts", "channels"},

@@ -296,6 +296,7 @@ void sim_judge_rewound(void)
         struct known *k = &sim.judge->known[i];
         const struct redis_object *row = object_at("delivery", d->name);
         k->rev = k->attempt = 0;
+        k->told_count = 0; /* what stood in the row already, nobody tells again */
         k->state[0] = k->ext_id[0] = '\0';
         if (row != NULL || in_stream("queue", d->item)) continue;
         k->forgotten = k->forgotten || k->submitted || k->token_count > 0;

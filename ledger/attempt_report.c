@@ -50,7 +50,10 @@ bool attempt_report_decide(struct attempt_report *report, const struct delivery_
     request->status = report->status;
     request->detail = report->detail;
     request->detail_len = strlen(report->detail);
-    if (row->state == DS_NONE) fill_made_again(report, request);
+    if (row->state == DS_NONE)
+        fill_made_again(report, request);
+    else if (row->attempt == 0) /* never claimed, as far as the ledger remembers: it is to be found by this key */
+        request->key = report->key;
     return true;
 }
 

@@ -95,6 +95,7 @@ static void add_ids(struct pairs *pairs, const struct decide_request *r)
 /* A row that is made again from a report. */
 static void add_made_again(struct pairs *pairs, const struct decide_request *r)
 {
+    if (r->row->state != DS_NONE && r->row->attempt == 0) add_text(pairs, "key", r->key);
     if (r->row->state != DS_NONE) return;
     add_number(pairs, "attempt", 0, r->attempt);
     add_number(pairs, "approved_at", 0, r->approved_at_ms);

@@ -48,7 +48,8 @@ struct decide_request {
                                        is made again */
     size_t frozen_len;
 
-    /* A row that is made again from a report (row->state is DS_NONE); NULL and 0 else. */
+    /* A row that is made again from a report (row->state is DS_NONE); NULL and 0 else. The key also where the row knows
+     * of no attempt: the ledger was set back, and what may be out is to be found by it. */
     int attempt;
     const char *token, *key, *content_hash, *content;
     size_t content_len;

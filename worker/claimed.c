@@ -82,6 +82,16 @@ static bool take_over_frozen(struct slot *slot, struct errbuf *err)
     return slot->has_form && take_over_prepared(slot, err) && goes_where_ours_go(slot, err);
 }
 
+/* The request that is to be sent. What take handed over in doubt was to come again with the claim; where the doubt has
+ * ended meanwhile it did not, and the row has these bytes now. */
+static bool has_request(struct slot *slot, struct errbuf *err)
+{
+    if (slot->claim.in_doubt && slot->claim.answer_frozen.bytes != NULL) return take_over_frozen(slot, err);
+    if (slot->frozen == NULL || slot->has_form) return true;
+    slot->has_form = request_thaw(slot->frozen, slot->frozen_len, slot->body_hash, &slot->form, err);
+    return slot->has_form && make_input(slot, err) && goes_where_ours_go(slot, err);
+}
+
 static void granted(struct worker *w, struct slot *slot)
 {
     struct errbuf err = {{0}};
@@ -89,7 +99,7 @@ static void granted(struct worker *w, struct slot *slot)
     crash_point("after_claim");
     slot->row = q->row;
     prepare_lease(w, slot, q->lease_end_ms);
-    if (q->in_doubt && q->answer_frozen.bytes != NULL && !take_over_frozen(slot, &err)) {
+    if (!has_request(slot, &err)) {
         log_event(LOG_LEVEL_ERROR, "delivery.unreadable", LOG_S("delivery", slot->delivery), LOG_S("why", err.text));
         not_sent(w, slot, EV_UNSENDABLE, err.text);
     } else if (w->stopping) {

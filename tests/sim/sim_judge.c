@@ -317,13 +317,23 @@ static bool is_put_aside(const struct sim_delivery_plan *d, const struct known *
     return k->forgotten || (k->submitted && in_stream("refused", d->item) && !in_stream("queue", d->item));
 }
 
+/* A worker that has read the answer and lives. */
+static const struct sim_process *knows_of_post(const struct known *k)
+{
+    for (int i = 0; i < k->told_count && !k->forgotten; i++)
+        if (k->told[i].process->lives == k->told[i].life && !k->told[i].process->dead) return k->told[i].process;
+    return NULL;
+}
+
 bool sim_judge_settled(void)
 {
     for (int i = 0; i < sim.plan.delivery_count; i++) {
         const struct sim_delivery_plan *d = &sim.plan.delivery[i];
         const struct known *k = &sim.judge->known[i];
         if (object_at("delivery", d->name) == NULL && is_put_aside(d, k)) continue;
-        if (!k->submitted || !is_settled(field(object_at("delivery", d->name), "state"))) return false;
+        const char *state = field(object_at("delivery", d->name), "state");
+        if (!k->submitted || !is_settled(state)) return false;
+        if (strcmp(state, "published") != 0 && knows_of_post(k) != NULL) return false; /* it will say so */
     }
     return true;
 }
@@ -359,9 +369,9 @@ static void check_end(const struct sim_delivery_plan *d, const struct known *k, 
     bool published = strcmp(state, "published") == 0;
     if (k->posts > 0 && !published && !unknowable && !k->operated && !k->forgotten && !is_harmless(d->name))
         sim_fail("%s is %s (%s), and there is a post", d->name, state, reason);
-    for (int i = 0; i < k->told_count && !published && !k->forgotten; i++)
-        if (k->told[i].process->lives == k->told[i].life && !k->told[i].process->dead)
-            sim_fail("%s is %s (%s), and %s knows of a post", d->name, state, reason, k->told[i].process->name);
+    const struct sim_process *knows = knows_of_post(k);
+    if (knows != NULL && !published)
+        sim_fail("%s is %s (%s), and %s knows of a post", d->name, state, reason, knows->name);
 }
 
 void sim_judge_end(void)

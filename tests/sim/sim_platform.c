@@ -72,9 +72,10 @@ static void member(const char *body, const char *name, char *out, size_t size)
 struct sim_request *sim_request_new(const struct http_request *http, const char *sender)
 {
     struct sim_request *r = xcalloc(1, sizeof *r);
-    const char *path = http->url + strlen(HOST);
+    bool known = http->url != NULL && strncmp(http->url, HOST, strlen(HOST)) == 0;
+    const char *path = known ? http->url + strlen(HOST) : "nowhere";
     size_t len = strcspn(path, "?");
-    if (strncmp(http->url, HOST, strlen(HOST)) != 0) die("sim: a request goes to %s", http->url);
+    if (!known) sim_fail("%s sends a request to \"%s\"", sender, http->url);
     r->refs = 1;
     snprintf(r->method, sizeof r->method, "%s", http->method);
     snprintf(r->path, sizeof r->path, "%.*s", (int)len, path);

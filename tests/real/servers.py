@@ -13,8 +13,10 @@ import datetime
 import glob
 import json
 import os
+import random
 import re
 import secrets
+import socket
 import sqlite3
 import urllib.error
 import urllib.parse
@@ -22,13 +24,22 @@ import urllib.request
 
 import pytest
 
-from lib.procs import Process, free_port, wait_for
+from lib.procs import Process, wait_for
 from lib.tree import TOP
 
 PLACE = os.path.join(TOP, "build", "real")
 HERE = os.path.dirname(os.path.abspath(__file__))
 START_TIMEOUT_S = 120
 REQUEST_TIMEOUT_S = 60
+
+
+def quiet_port():
+    """A free port below those that the kernel gives away, so that nobody is given it while a server gets ready."""
+    while True:
+        port = random.randrange(20000, 30000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Answer:
@@ -77,7 +88,7 @@ class Server:
         had(self.package)
         self.folder, self.processes = os.fspath(folder), []
         self.place = os.path.join(PLACE, self.package)
-        self.port = free_port()
+        self.port = quiet_port()
         self.origin = f"http://127.0.0.1:{self.port}"
         self.credentials, self.wrong_credentials = None, None
 
@@ -127,17 +138,17 @@ class WordPress(Server):
     write = ("POST", "/wp-json/wp/v2/posts")
 
     def start(self):
-        data, socket = os.path.join(self.folder, "db"), os.path.join(self.folder, "db.sock")
+        data, link = os.path.join(self.folder, "db"), os.path.join(self.folder, "db.sock")
         www = os.path.join(self.place, "usr", "share", "wordpress")
         sbin = {"PATH": os.environ["PATH"] + ":/usr/sbin"}
         user = ["--user=root"] if os.getuid() == 0 else []
         self.run(["mariadb-install-db", "--no-defaults", *user, f"--datadir={data}", "--skip-test-db", "--skip-name-resolve",
                   "--auth-root-authentication-method=normal"], "db-install", env=sbin)
-        self.keep(["/usr/sbin/mariadbd", "--no-defaults", *user, f"--datadir={data}", f"--socket={socket}", "--skip-networking",
+        self.keep(["/usr/sbin/mariadbd", "--no-defaults", *user, f"--datadir={data}", f"--socket={link}", "--skip-networking",
                    f"--pid-file={self.folder}/db.pid", "--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=2"], "db")
-        wait_for(lambda: os.path.exists(socket), START_TIMEOUT_S, lambda: self.processes[-1].tail())
-        self.run(["mariadb", "--no-defaults", "-uroot", "-S", socket, "-e", "CREATE DATABASE wordpress"], "db-make")
-        env = {"LANDFALL_DB_SOCKET": socket, "LANDFALL_ORIGIN": self.origin}
+        wait_for(lambda: os.path.exists(link), START_TIMEOUT_S, lambda: self.processes[-1].tail())
+        self.run(["mariadb", "--no-defaults", "-uroot", "-S", link, "-e", "CREATE DATABASE wordpress"], "db-make")
+        env = {"LANDFALL_DB_SOCKET": link, "LANDFALL_ORIGIN": self.origin}
         install = os.path.join(HERE, "wordpress", "install.php")
         self.passwords = json.loads(self.run(["php", install, www], "install", env=env).splitlines()[0])
         self.credentials = {"user": "brand", "password": self.passwords["brand"]}
@@ -164,7 +175,7 @@ class Pds(Server):
     def start(self):
         env = {"LANDFALL_PDS_JWT": secrets.token_hex(16), "LANDFALL_PDS_KEY": secrets.token_hex(32), "LOG_ENABLED": "false",
                "LANDFALL_PDS_LIMITS": str(self.limits).lower()}
-        directory_port = free_port()
+        directory_port = quiet_port()
         self.keep(["node", os.path.join(HERE, "pds", "run.cjs"), self.folder, str(self.port), str(directory_port)], "pds",
                   env=env, cwd=self.place)
         self.wait_answers(self.origin + "/xrpc/_health")

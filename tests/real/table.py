@@ -131,7 +131,7 @@ class Table:
 
     def test_a_worker_that_is_killed_leaves_one_post(self, server):
         """It has handed the whole request to the kernel and dies; the server goes on."""
-        with RealFleet(server, times={**TIMES, "lease_ms": 7000}, write_limit_ms=1900) as fleet:
+        with RealFleet(server, times={**TIMES, "lease_ms": 7000, "late_commit_ms": 4000}, write_limit_ms=1900) as fleet:
             fleet.add(fleet.channel, fleet.item("killed-here"))
             fleet.start_worker(crash_at="after_last_byte").wait_killed(timeout_s=WAIT_S)
             row = fleet.settle("killed-here")

@@ -96,9 +96,10 @@ void drain_say_plan(struct drain_voice *voice, const struct drain_list *list, in
     if (voice->json)
         print_json(voice,
                    json_pack("{s:s,s:b,s:I,s:O,s:O,s:I,s:I,s:I,s:I,s:s}", "line", "plan", "dry_run", voice->dry_run,
-                             "uncertain", (json_int_t)(list->count + list->strangers), "channels", plan.channels,
-                             "not_configured", list->stranger_channels, "passed_over", (json_int_t)list->passed_over,
-                             "now", (json_int_t)plan.now, "later", (json_int_t)plan.later, "later_within_ms",
+                             "uncertain", (json_int_t)list->count + (json_int_t)list->strangers, "channels",
+                             plan.channels, "not_configured", list->stranger_channels, "passed_over",
+                             (json_int_t)list->passed_over, "now", (json_int_t)plan.now, "later",
+                             (json_int_t)plan.later, "later_within_ms",
                              (json_int_t)(plan.later > 0 ? plan.last_ms - now_ms : 0), "later_why", later_why(&plan)));
     else
         print_plan(voice, list, &plan, now_ms);

@@ -73,7 +73,7 @@ def counts(project):
     for channel in said["channels"]:
         for state, number in channel["counts"].items():
             total[state] = total.get(state, 0) + number
-    return total
+    return {state: number for state, number in total.items() if number}
 
 
 def check_nothing_twice_nothing_lost(project, admin):
@@ -146,13 +146,21 @@ def test_docker_stop_ends_a_worker_within_its_ten_seconds_and_leaves_nothing_to_
     with Project(engine, "demo", LANDFALL_CONFIG_DIR=config) as project:
         admin = started(project, workers=1)
         worker, = project.containers("worker")
-        admin.fault("commit_slowly", "social", on={"kind": "write"}, delay_ms=1000)
+        admin.fault("commit_slowly", "social", delay_ms=1000)
         project.landfall("submit", "--text", "Stopped in the middle", "--id", "stopped", "--to", "mastodon/brand")
-        wait_for(lambda: counts(project).get("claimed"), 30, what="the write to be under way")
+        admin.wait("writes", 1, instance="social", timeout_ms=30_000)
         engine.call("stop", worker)
         state = project.state(worker)
         assert state["ExitCode"] == 0 and not state["OOMKilled"], (state, engine.call("logs", worker).stdout)
         assert counts(project) == {"published": 1}
+        # The answer does not come within the grace time, and nobody reconciles: the row says that nobody knows.
+        project.compose("stop", "reconciler")
+        engine.call("start", worker)
+        admin.fault("hold", "social", limit_ms=120_000)
+        project.landfall("submit", "--text", "Stopped too late", "--id", "late", "--to", "mastodon/brand", check=False)
+        admin.wait("holding", timeout_ms=60_000)
+        engine.call("stop", worker)
+        assert counts(project) == {"published": 1, "uncertain": 1}
 
 
 def test_the_image_runs_without_root_and_without_a_writable_file_system(engine):

@@ -135,11 +135,13 @@ def run_pytest_file(path, scratch):
     """One test file in its own pytest with its own temporary folder; its output where a count does not say it all."""
     name = os.path.relpath(path, os.path.join(TOP, "tests")).replace(os.sep, ".")
     junit = os.path.join(scratch, f"{name}.xml")
+    slow = name.split(".")[0] in SLOW
     started = time.monotonic()
-    code, output = run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-qq", "-rs", "--junitxml", junit,
+    patience = ["-o", "faulthandler_timeout=0"] if slow else []
+    code, output = run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *patience, "-qq", "-rs", "--junitxml", junit,
                         "--basetemp", os.path.join(scratch, f"{name}.tmp"), path],
                        env={"PYTHONDONTWRITEBYTECODE": "1"}, capture=True,
-                       limit_s=SLOW_LIMIT_S if name.split(".")[0] in SLOW else COMMAND_LIMIT_S)
+                       limit_s=SLOW_LIMIT_S if slow else COMMAND_LIMIT_S)
     # 5: the file has no tests in it (yet).
     count = Count() if code == 5 else judge(name, code, junit, (0,))
     more = output if count.failed or count.skipped else ""

@@ -2,8 +2,8 @@
 """The layers that tests/run runs, one after the other, and the count over all of them.
 
 A layer is a list of commands; each leaves a JUnit file that is counted (C tests by their cmocka functions). A command
-that crashes, runs out of time or leaves processes behind is a failure of its own. Python files run two at a time; each
-is its own pytest, so they share nothing.
+that crashes, runs out of time or leaves processes behind is a failure of its own. Python files run three at a time (they
+mostly wait, so two cores are enough); each is its own pytest, so they share nothing.
 """
 import concurrent.futures
 import ctypes
@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib.tree import BUILD, PRESET, TOP  # noqa: E402
 
 COMMAND_LIMIT_S = 540
+FILES_AT_ONCE = 3
 # Images are built in there, and servers of others installed.
 SLOW_LIMIT_S = 3600
 SLOW = ("compose", "real")
@@ -151,7 +152,7 @@ def run_pytest_file(path, scratch):
 
 def run_pytest(name, folder, scratch):
     files = sorted(glob.glob(os.path.join(TOP, "tests", folder, "**", "test_*.py"), recursive=True))
-    pool = concurrent.futures.ThreadPoolExecutor(2)
+    pool = concurrent.futures.ThreadPoolExecutor(FILES_AT_ONCE)
     try:
         return sum(pool.map(lambda path: run_pytest_file(path, scratch), files), Count())
     except BaseException:  # interrupted: the threads wait for processes that nobody else would end

@@ -25,7 +25,7 @@ COMMAND_LIMIT_S = 540
 FILES_AT_ONCE = 3
 # Images are built in there, and servers of others installed.
 SLOW_LIMIT_S = 3600
-SLOW = ("compose", "real")
+SLOW = ("compose", "mutations", "real")
 PR_SET_CHILD_SUBREAPER = 36
 
 # name -> (kind, what). The first group runs by default, the second with `all`; what has no tests yet is passed over.
@@ -39,6 +39,7 @@ DEFAULT_LAYERS = {
     "integration": ("pytest", "integration"),
 }
 MORE_LAYERS = {
+    "mutations": ("pytest", "mutations"),
     "scenario": ("pytest", "scenario"),
     "peers": ("pytest", "peers"),
     "fuzz": ("pytest", "fuzz"),

@@ -35,9 +35,20 @@ bool sim_chance(double probability)
     return !sim.faults_over && probability > 0 && (double)(sim_random() >> 11) * 0x1p-53 < probability;
 }
 
+/* Moments count while somebody has work in hand: a fault between two looks at nothing changes nothing. */
+static bool is_explored(double probability)
+{
+    bool counts = probability > 0 && !sim.faults_over && (sim.current == NULL || !sim.current->idle);
+    if (!counts) return false;
+    sim.moments++;
+    for (int i = 0; i < SIM_EXPLORE_FAULTS_MAX; i++)
+        if (sim.explore->fault[i] == sim.moments) return true;
+    return false;
+}
+
 bool sim_fault(double probability)
 {
-    bool yes = sim_chance(probability);
+    bool yes = sim.explore != NULL ? is_explored(probability) : sim_chance(probability);
     sim.fault_count += yes;
     return yes;
 }
@@ -127,10 +138,8 @@ static void begin(uint64_t seed, bool story, struct redis_lua *lua)
     memset(sim.redis.run_id, 'a', REDIS_RUN_ID_BYTES - 1);
 }
 
-bool sim_run(uint64_t seed, bool story, struct redis_lua *lua)
+static bool play(void)
 {
-    begin(seed, story, lua);
-    sim_plan_make();
     sim_network_init();
     sim_platform_init();
     sim_judge_init();
@@ -153,4 +162,19 @@ bool sim_run(uint64_t seed, bool story, struct redis_lua *lua)
     sim_network_fini();
     redis_db_fini(&sim.redis);
     return !sim.failed;
+}
+
+bool sim_run(uint64_t seed, bool story, struct redis_lua *lua)
+{
+    begin(seed, story, lua);
+    sim_plan_make();
+    return play();
+}
+
+bool sim_explore_run(const struct sim_explore *explore, bool story, struct redis_lua *lua)
+{
+    begin(explore->timing, story, lua);
+    sim.explore = explore;
+    sim_plan_explore();
+    return play();
 }

@@ -122,6 +122,8 @@ struct sim {
     struct sim_platform *platform;
     struct sim_judge *judge;
     struct sim_network *network;
+    const struct sim_explore *explore; /* NULL: faults are drawn */
+    uint64_t moments;                  /* at which a fault could have come */
     bool faults_over, over;
     uint64_t scripts, commands; /* that Redis has run */
     bool failed;
@@ -132,8 +134,20 @@ struct sim {
 
 extern struct sim sim;
 
+/* Faults that are not drawn: of all moments at which one could come while somebody is at work, these. */
+#define SIM_EXPLORE_FAULTS_MAX 2
+struct sim_explore {
+    int channel;                            /* of sim_plan_channels */
+    uint64_t timing;                        /* the seed of everything that is no fault */
+    uint64_t fault[SIM_EXPLORE_FAULTS_MAX]; /* numbers from 1; 0: none */
+};
+
 /* Runs one seed. False: something did not hold; sim.failure says what. lua is kept by the caller. */
 bool sim_run(uint64_t seed, bool story, struct redis_lua *lua);
+/* One delivery, two workers, one reconciler. */
+bool sim_explore_run(const struct sim_explore *explore, bool story, struct redis_lua *lua);
+/* Every run with at most so many faults, on every kind of channel; says what it did. False: something did not hold. */
+bool sim_explore_all(int faults, uint64_t timings, struct redis_lua *lua);
 
 /* ---- for the parts ---- */
 
@@ -163,6 +177,9 @@ void sim_processes_fini(void);
 
 /* sim_plan.c */
 void sim_plan_make(void);
+void sim_plan_explore(void);
+extern const char *const sim_plan_channels[];
+extern const int sim_plan_channel_count;
 /* sim_faults.c */
 void sim_faults_begin(void);
 

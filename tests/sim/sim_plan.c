@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#define EXPLORED_US       (20 * SIM_S) /* faults come so long */
 #define ITEMS_MAX         4
 #define ARRIVAL_MOST_US   (6 * SIM_S)
 #define SCHEDULE_LEAST_MS 2000
@@ -12,8 +13,28 @@
 #define FAULTS_LEAST_S    8
 #define FAULTS_MOST_S     45
 
-static const char *const channels[] = {"key/one",      "keyonly/one", "upsert/one", "read/one",
-                                       "verified/one", "steps/one",   "blind/one",  "ping/one"};
+const char *const sim_plan_channels[] = {"key/one",      "keyonly/one", "upsert/one", "read/one",
+                                         "verified/one", "steps/one",   "blind/one",  "ping/one"};
+const int sim_plan_channel_count = sizeof sim_plan_channels / sizeof sim_plan_channels[0];
+
+static const struct sim_faults explored_faults = {.crash = 1,
+                                                  .pause = 1,
+                                                  .late_command = 1,
+                                                  .lost_command = 1,
+                                                  .lost_answer = 1,
+                                                  .late_answer = 1,
+                                                  .cut_round = 1,
+                                                  .lost_request = 1,
+                                                  .no_connection = 1,
+                                                  .late_commit = 1,
+                                                  .twice = 1,
+                                                  .lost_response = 1,
+                                                  .late_response = 1,
+                                                  .read_error = 1,
+                                                  .bad_answer = 1,
+                                                  .refused = 1,
+                                                  .asks_to_wait = 1,
+                                                  .unavailable = 1};
 
 /* Off in most seeds; else up to `most`. */
 static double draw(double most)
@@ -51,12 +72,12 @@ static void draw_faults(struct sim_faults *f)
 static void draw_deliveries(struct sim_plan *plan)
 {
     int kinds = (int)sim_between(1, 3);
-    size_t first = (size_t)sim_between(0, sizeof channels / sizeof channels[0] - 1);
+    int first = (int)sim_between(0, sim_plan_channel_count - 1);
     plan->delivery_count = (int)sim_between(1, ITEMS_MAX);
     for (int i = 0; i < plan->delivery_count; i++) {
         struct sim_delivery_plan *d = &plan->delivery[i];
-        size_t channel = first + (size_t)sim_between(0, kinds - 1);
-        d->channel = channels[channel % (sizeof channels / sizeof channels[0])];
+        int channel = first + (int)sim_between(0, kinds - 1);
+        d->channel = sim_plan_channels[channel % sim_plan_channel_count];
         snprintf(d->item, sizeof d->item, "i%d", i + 1);
         snprintf(d->name, sizeof d->name, "%s/i%d", d->channel, i + 1);
         d->at_us = sim.began_us + sim_between(0, ARRIVAL_MOST_US);
@@ -69,16 +90,10 @@ static void draw_deliveries(struct sim_plan *plan)
     }
 }
 
-void sim_plan_make(void)
+static void add_processes(void)
 {
-    struct sim_plan *plan = &sim.plan;
+    const struct sim_plan *plan = &sim.plan;
     char name[16];
-    plan->workers = (int)sim_between(1, 3);
-    plan->reconcilers = (int)sim_between(1, 2);
-    plan->operator_there = sim_between(0, 2) == 0;
-    plan->faults_end_us = sim.now_us + sim_between(FAULTS_LEAST_S, FAULTS_MOST_S) * SIM_S;
-    draw_deliveries(plan);
-    draw_faults(&plan->faults);
     sim_process_start(sim_process_add(SIM_PRODUCER, "P"), sim.now_us);
     for (int i = 0; i < plan->workers; i++) {
         snprintf(name, sizeof name, "W%d", i + 1);
@@ -89,4 +104,31 @@ void sim_plan_make(void)
         sim_process_start(sim_process_add(SIM_RECONCILER, name), sim.now_us + sim_between(0, SIM_S));
     }
     if (plan->operator_there) sim_process_start(sim_process_add(SIM_OPERATOR, "O"), sim.now_us + SIM_S);
+}
+
+void sim_plan_make(void)
+{
+    struct sim_plan *plan = &sim.plan;
+    plan->workers = (int)sim_between(1, 3);
+    plan->reconcilers = (int)sim_between(1, 2);
+    plan->operator_there = sim_between(0, 2) == 0;
+    plan->faults_end_us = sim.now_us + sim_between(FAULTS_LEAST_S, FAULTS_MOST_S) * SIM_S;
+    draw_deliveries(plan);
+    draw_faults(&plan->faults);
+    add_processes();
+}
+
+/* Every kind of fault may come; which ones do, sim.explore says. */
+void sim_plan_explore(void)
+{
+    struct sim_plan *plan = &sim.plan;
+    struct sim_delivery_plan *d = &plan->delivery[0];
+    *plan = (struct sim_plan){.workers = 2, .reconcilers = 1, .delivery_count = 1, .faults = explored_faults};
+    plan->faults_end_us = sim.now_us + EXPLORED_US;
+    d->channel = sim_plan_channels[sim.explore->channel];
+    snprintf(d->item, sizeof d->item, "i1");
+    snprintf(d->name, sizeof d->name, "%s/i1", d->channel);
+    d->at_us = sim.now_us + sim_between(0, SIM_S);
+    d->raw = sim_between(0, 1);
+    add_processes();
 }

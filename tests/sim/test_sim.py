@@ -2,13 +2,16 @@
 """The simulation: a fixed set of seeds, and that the same seed plays the same story.
 
 $LANDFALL_SIM_SEEDS plays more: LANDFALL_SIM_SEEDS=300000 tests/run sim. One seed with its story:
-build/release/bin/landfall_sim --seed N --story.
+build/release/bin/landfall_sim --seed N --story. docs/simulation.md says what is real in it.
 """
+import glob
 import os
 import re
 import subprocess
 
-from lib.tree import program
+import pytest
+
+from lib.tree import TOP, program
 
 SEEDS = int(os.environ.get("LANDFALL_SIM_SEEDS", "4000"))
 LIMIT_S = 400 if SEEDS <= 10000 else SEEDS / 10
@@ -33,3 +36,32 @@ def test_a_seed_plays_the_same_story_again():
     def story(run):
         return [line for line in run.stdout.splitlines() if "seeds a minute" not in line]
     assert story(first) == story(second)
+
+
+def test_no_single_fault_breaks_a_delivery():
+    run = play("--explore", 1)
+    assert run.returncode == 0, run.stdout[-2000:]
+    runs, moments = map(int, re.search(r"(\d+) runs, (\d+) moments in a run: nothing wrong", run.stdout).groups())
+    assert moments > 200 and runs > 8 * 200, run.stdout
+
+
+PATCHES = sorted(glob.glob(os.path.join(TOP, "tests", "sim", "mutations", "*.patch")))
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=[os.path.basename(patch)[:-6] for patch in PATCHES])
+def test_a_mistake_can_still_be_made(patch):
+    """tests/run mutations makes them and finds them; here they only apply, and are small."""
+    with open(patch, encoding="utf-8") as stream:
+        lines = stream.read().splitlines()
+    assert sum(line.startswith(("+", "-")) and not line.startswith(("+++", "---")) for line in lines) <= 10
+    file, old = None, []
+    for line in [*lines, "@@"]:
+        if line.startswith("@@") and old:
+            with open(os.path.join(TOP, file), encoding="utf-8") as stream:
+                assert "\n".join(old) in stream.read(), f"{file}: renew the patch with the code that it is about"
+        if line.startswith(("@@", "--- ", "diff ")):
+            old = []
+        if line.startswith("+++ b/"):
+            file = line[6:]
+        elif line[:1] in (" ", "-") and not line.startswith("--- "):
+            old.append(line[1:])

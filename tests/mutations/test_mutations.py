@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""The simulation can fail: each patch in tests/sim/mutations is a mistake in a real file, and is found.
+
+The patches are applied, one after the other, to a copy of the tree that is kept in build/mutations, so that only what a
+patch touches is built again. `tests/run mutations` takes some minutes; the patches apply to the tree of today, says
+tests/sim/test_sim.py.
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from lib.tree import TOP
+
+SEEDS = 40000  # within so many each is to be found
+PLACE = os.path.join(TOP, "build", "mutations")
+TREE, BUILD = os.path.join(PLACE, "tree"), os.path.join(PLACE, "build")
+PATCHES = sorted(glob.glob(os.path.join(TOP, "tests", "sim", "mutations", "*.patch")))
+
+
+def run(*argv, cwd=TREE, limit_s=900):
+    done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, timeout=limit_s)
+    assert done.returncode == 0, f"{' '.join(argv)}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def copy_tree():
+    """What git knows of; a file that has not changed keeps its time, so that it is not built again."""
+    names = run("git", "ls-files", cwd=TOP).splitlines()
+    for name in names:
+        source, target = os.path.join(TOP, name), os.path.join(TREE, name)
+        if not os.path.exists(source):
+            continue
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(source, "rb") as stream:
+            wanted = stream.read()
+        if os.path.exists(target):
+            with open(target, "rb") as stream:
+                if stream.read() == wanted:
+                    continue
+        shutil.copy(source, target)
+
+
+def play():
+    done = subprocess.run([os.path.join(BUILD, "bin", "landfall_sim"), "--seeds", str(SEEDS)], capture_output=True, text=True,
+                          timeout=900)
+    seeds = re.search(r"(\d+) seeds, ", done.stdout)
+    return done.returncode, int(seeds[1]) if seeds else 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def tree():
+    os.makedirs(TREE, exist_ok=True)
+    copy_tree()
+    run("cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
+    return TREE
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=[os.path.basename(patch)[:-6] for patch in PATCHES])
+def test_a_mistake_is_found(tree, patch):
+    copy_tree()
+    run("git", "apply", "--unsafe-paths", "--directory", os.path.relpath(TREE, TOP), patch, cwd=TOP)
+    run("ninja", "-C", BUILD, "landfall_sim")
+    code, seeds, said = play()
+    print(f"{os.path.basename(patch)}: seed {seeds}: {said.splitlines()[0] if said else ''}")
+    assert code == 1 and seeds < SEEDS, f"not found in {SEEDS} seeds\n{said[-500:]}"

@@ -68,7 +68,8 @@ static bool resends(const struct act *act)
     return act->event == EV_RETRY || act->event == EV_APPROVE;
 }
 
-static void name_risk(const struct act *act, const struct act_facts *f, struct errbuf *risk)
+/* What the act risks, in words. True: that is a second post. */
+static bool name_risk(const struct act *act, const struct act_facts *f, struct errbuf *risk)
 {
     const struct delivery_row *r = f->row;
     char words[DOUBT_WORDS_BYTES];
@@ -76,7 +77,8 @@ static void name_risk(const struct act *act, const struct act_facts *f, struct e
     if (act->event == EV_CANCEL && r->doubt.count > 0)
         errbuf_set(risk, "%s; should the post appear, it becomes published and an alert is raised",
                    doubt_words(&r->doubt, words));
-    if (!resends(act) || (f->policy && f->policy->harmless)) return;
+    if (!resends(act) || (f->policy && f->policy->harmless)) return false;
+    const bool may_be_second = r->ext_id[0] != '\0' || r->doubt.count > 0;
     if (r->ext_id[0] != '\0')
         errbuf_set(risk, "it was published once as %s; it is posted again", r->ext_id);
     else if (r->doubt.count > 0)
@@ -84,6 +86,7 @@ static void name_risk(const struct act *act, const struct act_facts *f, struct e
     else if (f->policy && blind(f->policy))
         errbuf_set(risk, "this channel can neither be read nor replayed: if the next attempt has no answer, nobody can "
                          "find out whether it was executed");
+    return may_be_second && risk->text[0] != '\0';
 }
 
 /* ---- why there is nothing to do */
@@ -151,11 +154,13 @@ static void explain_busy(const struct act_facts *f, struct act_plan *plan)
 }
 
 /* What may have been sent by an attempt that the ledger has forgotten is in doubt, though its row does not say so yet.
- */
+ * Its key would be that of its approval. */
 static struct delivery_row row_with_doubt(const struct act_facts *f)
 {
     struct delivery_row row = *f->row;
-    if (f->forgotten && row.state == DS_APPROVED && row.doubt.count == 0) (void)!doubt_parse("rewound", &row.doubt);
+    if (!f->forgotten || row.doubt.count > 0) return row;
+    (void)!doubt_parse("rewound", &row.doubt);
+    if (row.first_send_ms == 0) row.first_send_ms = row.approved_at_ms;
     return row;
 }
 
@@ -231,10 +236,8 @@ static void weigh_confirm(const struct act *act, const struct act_facts *f, stru
 }
 
 /* The decision stands; may it be written? */
-static void weigh(const struct act *act, const struct act_facts *f, struct act_plan *plan)
+static void weigh(const struct act *act, const struct act_facts *f, bool second_post, struct act_plan *plan)
 {
-    const bool second_post =
-        resends(act) && plan->risk.text[0] != '\0' && (f->row->doubt.count > 0 || f->row->ext_id[0] != '\0');
     if (!f->unread && act_wants_reading(act, f)) {
         if (!f->reading)
             say(plan, ACT_UNREAD, "the platform was not read; --without-reading goes without");
@@ -251,9 +254,11 @@ static void weigh(const struct act *act, const struct act_facts *f, struct act_p
 
 void act_plan(const struct act *act, const struct act_facts *given, struct act_plan *plan)
 {
-    const struct delivery_row row = row_with_doubt(given);
-    struct act_facts facts = *given, *f = &facts;
-    facts.row = &row;
+    const struct delivery_row doubted = row_with_doubt(given);
+    struct act_facts risked = *given;
+    risked.row = &doubted;
+    /* A row that a claim would find in doubt is one; with any other the doubt is only told. */
+    const struct act_facts *f = given->row->state == DS_APPROVED ? &risked : given;
     memset(plan, 0, sizeof(*plan));
     plan->answer = ACT_REFUSED;
     if (f->row->state == DS_NONE) {
@@ -265,8 +270,8 @@ void act_plan(const struct act *act, const struct act_facts *given, struct act_p
     plan->decision = decide(act, f);
     if (plan->decision.verdict == VERDICT_CHANGE) {
         plan->answer = ACT_DONE;
-        name_risk(act, f, &plan->risk);
-        weigh(act, given, plan); /* its row lives on: the plan borrows from it */
+        const bool second_post = name_risk(act, resends(act) ? &risked : f, &plan->risk);
+        weigh(act, given, second_post, plan); /* its row lives on: the plan borrows from it */
     } else if (plan->decision.verdict == VERDICT_BUSY) {
         explain_busy(f, plan);
     } else if (act->event == EV_CONFIRM) {

@@ -96,6 +96,40 @@ static void test_cancel_of_what_a_rewound_ledger_may_have_forgotten(void **state
     assert_string_equal(p.decision.doubt.entry[0], "rewound");
 }
 
+/* Approved and published, and then Redis was set back to before that: its row says that nothing was ever sent. */
+static void test_what_a_rewound_ledger_holds_may_have_been_sent(void **state)
+{
+    (void)state;
+    static const struct delivery_policy pinned = {.key_window_ms = 3600000, .lease_ms = 60000, .max_attempts = 5};
+    static const struct {
+        int64_t approved_at_ms;
+        const struct delivery_policy *policy;
+        const char *says; /* "": nothing is risked */
+    } cases[] = {
+        {NOW - 1000, &BLIND, "an attempt that the ledger has forgotten may have committed; a second post is possible"},
+        {NOW - 1000, NULL, "a second post is possible; its channel is not configured here"},
+        {NOW - 3600000, &pinned, "a second post is possible"},
+        {NOW - 1000, &pinned, ""}, /* the same key, and the platform still knows it */
+        {NOW - 1000, &HARMLESS, ""},
+    };
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+        struct act act = {.event = i % 2 ? EV_RETRY : EV_APPROVE};
+        struct delivery_row row = a_row(DS_HELD, RS_APPROVAL, "");
+        row.attempt = 0;
+        row.approved_at_ms = cases[i / 2].approved_at_ms;
+        const struct act_facts facts = {
+            .row = &row, .policy = cases[i / 2].policy, .defaults = &BLIND, .now_ms = NOW, .forgotten = true};
+        struct act_plan p;
+        act_plan(&act, &facts, &p);
+        assert_contains(p.risk.text, cases[i / 2].says);
+        assert_int_equal(p.answer, cases[i / 2].says[0] ? ACT_REFUSED : ACT_DONE);
+        act.consents = true;
+        act_plan(&act, &facts, &p);
+        assert_int_equal(p.answer, ACT_DONE);
+        assert_int_equal(p.decision.doubt.count, 0); /* it is told, and not written: nothing is frozen to be repeated */
+    }
+}
+
 static void test_risk(void **state)
 {
     (void)state;
@@ -284,6 +318,7 @@ int main(void)
                                        cmocka_unit_test(test_busy_until_it_cannot_commit),
                                        cmocka_unit_test(test_cancel_in_doubt),
                                        cmocka_unit_test(test_cancel_of_what_a_rewound_ledger_may_have_forgotten),
+                                       cmocka_unit_test(test_what_a_rewound_ledger_holds_may_have_been_sent),
                                        cmocka_unit_test(test_risk),
                                        cmocka_unit_test(test_what_is_read_before_it_is_sent_again),
                                        cmocka_unit_test(test_what_was_read_decides_a_retry),

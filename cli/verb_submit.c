@@ -93,8 +93,7 @@ static void told(const struct batch_delivery *d, void *context)
 
 static int64_t given_or(int64_t given_ms, int64_t own_ms)
 {
-    int64_t ms = given_ms != CONTENT_NO_TIME ? given_ms : own_ms;
-    return ms != CONTENT_NO_TIME ? ms : 0;
+    return content_stored_time(given_ms != CONTENT_NO_TIME ? given_ms : own_ms);
 }
 
 static bool check(struct submission *s, const char *name, const struct content *content, size_t line,

@@ -295,6 +295,12 @@ bool content_merge(const json_t *item, const char *channel, struct content *out,
     return true;
 }
 
+int64_t content_stored_time(int64_t ms)
+{
+    if (ms == CONTENT_NO_TIME) return 0;
+    return ms > 0 ? ms : 1;
+}
+
 void content_fini(struct content *content)
 {
     json_decref(content->fields);

@@ -54,6 +54,10 @@ struct content {
 MUSTCHECK bool content_merge(const json_t *item, const char *channel, struct content *out, char err[KEYS_ERR_BYTES]);
 void content_fini(struct content *content);
 
+/* A time as it stands in the ledger, where 0 is none: one that is not later than the beginning of 1970 is 1, for it is
+ * over, and was given. */
+int64_t content_stored_time(int64_t ms);
+
 /* True for the members of a JSON Feed item and for a producer's own. */
 bool content_is_item_member(const char *name);
 

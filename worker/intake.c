@@ -46,11 +46,6 @@ static bool make_key(struct slot *slot, char err[KEYS_ERR_BYTES])
     return !c->descriptor->has_key || key_make(&input, c->descriptor->key_format, slot->key, err);
 }
 
-static int64_t time_or_zero(int64_t ms)
-{
-    return ms == CONTENT_NO_TIME ? 0 : ms;
-}
-
 /* Steps that this item does not need are passed over at once: where none is left, the claim brings the request along.
  */
 static bool first_step(struct slot *slot, struct errbuf *err)
@@ -121,7 +116,7 @@ static void fill_claim(struct worker *w, struct slot *slot)
     q->approved_at_ms = slot->approved_at_ms;
     q->not_before_ms = slot->not_before_ms;
     q->not_after_ms = slot->not_after_ms;
-    q->dated_ms = time_or_zero(slot->content.dated_ms);
+    q->dated_ms = content_stored_time(slot->content.dated_ms);
     q->generation = slot->generation;
     q->key = slot->key;
     q->body_hash = slot->body_hash;
@@ -182,8 +177,8 @@ static bool read_item(struct slot *slot, const char *bytes, size_t len, char err
         snprintf(id.id, sizeof id.id, "%s", slot->content.schedule.after);
         identity_name(&id, slot->after);
     }
-    slot->not_before_ms = time_or_zero(slot->content.schedule.not_before_ms);
-    slot->not_after_ms = time_or_zero(slot->content.schedule.not_after_ms);
+    slot->not_before_ms = content_stored_time(slot->content.schedule.not_before_ms);
+    slot->not_after_ms = content_stored_time(slot->content.schedule.not_after_ms);
     return true;
 }
 

@@ -150,6 +150,13 @@ def test_backfill_drops_the_date(cli):
     assert cli.client.hget(cli.key("delivery", "news/brand/old"), "dated") is None
 
 
+def test_a_date_before_1970_is_a_date(cli):
+    """0 and below are none in the ledger, and would lift the channel's max_age_ms."""
+    old = {"id": "old", "content_text": "x", "date_published": "1965-03-01T00:00:00Z", "landfall": {"not_after": "1966-03-01T00:00:00Z"}}
+    cli.json("submit", "-", "--to", "blog/brand", stdin=lines(old))
+    assert cli.client.hmget(cli.key("delivery", "blog/brand/old"), "dated", "not_after") == ["1", "1"]
+
+
 def test_map(cli):
     posts = {"posts": [{"n": 1, "t": "one"}, {"n": 2, "t": "two"}]}
     document = cli.json("submit", "-", "--to", "blog/brand", "--map", '[.posts[] | {id: "p\\(.n)", content_text: .t}]',

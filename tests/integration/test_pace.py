@@ -67,17 +67,19 @@ def test_not_before_is_waited_for(fleet):
 
 def test_after_not_after_it_is_held(fleet):
     fleet.add(HOOK, fleet.item("too-late", landfall={"not_after": in_s(-1)}))
+    fleet.add(HOOK, fleet.item("long-ago", landfall={"not_after": "1970-01-01T00:00:00Z"}))
     fleet.add(HOOK, fleet.item("waited", landfall={"not_after": in_s(0.5), "after": "nobody"}))
     never = fleet.add(HOOK, fleet.item("never", landfall={"not_before": in_s(1), "not_after": in_s(0.5)}))
     fleet.add(HOOK, fleet.item("in-time", landfall={"not_after": in_s(600)}))
     assert fleet.wait_state("webhook/brand/too-late", "held")["reason"] == "expired"
+    assert fleet.wait_state("webhook/brand/long-ago", "held")["reason"] == "expired"
     fleet.wait_state("webhook/brand/in-time", "published")
     assert fleet.row("webhook/brand/waited")["reason"] == "predecessor"
     time.sleep(0.6)
     fleet.hurry("webhook/brand/waited")
     assert fleet.wait_state("webhook/brand/waited", "held")["reason"] == "expired"
     assert "nothing could ever be sent" in fleet.refused()[never]
-    assert not {"too-late", "waited", "never"} & set(writes(fleet, "webhook"))
+    assert not {"too-late", "long-ago", "waited", "never"} & set(writes(fleet, "webhook"))
 
 
 def test_parts_go_out_in_their_order(fleet):
@@ -114,6 +116,8 @@ def test_a_backlog_is_held_and_what_is_new_goes_out(fleet):
     for number, name in enumerate(old):
         dated = (now - datetime.timedelta(days=31 * (number + 1))).isoformat(timespec="seconds")
         fleet.add("forem/brand", fleet.item(name, date_published=dated))
+    old.append("before-1970")
+    fleet.add("forem/brand", fleet.item("before-1970", date_published="1965-03-01T00:00:00Z"))
     fleet.add("forem/brand", fleet.item("today", date_published=now.isoformat(timespec="seconds")))
     fleet.add("forem/brand", fleet.item("undated"))
     fleet.wait_states([f"forem/brand/{name}" for name in old], "held")

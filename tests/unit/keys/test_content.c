@@ -202,6 +202,16 @@ static void test_schedule(void **state)
     }
 }
 
+/* 0 is none in the ledger: a time before it was that would lift a limit that was given. */
+static void test_a_time_of_long_ago_is_stored_as_one(void **state)
+{
+    (void)state;
+    assert_true(content_stored_time(CONTENT_NO_TIME) == 0);
+    assert_true(content_stored_time(0) == 1);
+    assert_true(content_stored_time(-315619200000) == 1);
+    assert_true(content_stored_time(2000) == 2000);
+}
+
 /* Pairs of items: the same content, or another one. */
 static void test_same_or_other(void **state)
 {
@@ -267,9 +277,13 @@ static void test_item_members(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_merged),       cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_schedule),     cmocka_unit_test(test_same_or_other),
-        cmocka_unit_test(test_item_members), cmocka_unit_test(test_item_is_not_changed),
+        cmocka_unit_test(test_merged),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_a_time_of_long_ago_is_stored_as_one),
+        cmocka_unit_test(test_same_or_other),
+        cmocka_unit_test(test_item_members),
+        cmocka_unit_test(test_item_is_not_changed),
     };
     return RUN_IN_ALL_LOCALES(tests);
 }

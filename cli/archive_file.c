@@ -83,10 +83,13 @@ static bool is_still_there(const struct archive_file *file, int fd)
 
 static bool open_part(struct archive_file *file, struct errbuf *err)
 {
-    int fd = open(file->part_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    struct stat part;
+    int fd = open(file->part_path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600); /* a pipe would wait for ever */
     if (fd < 0) return failed(file->part_path, "cannot be opened", err);
     file->part = fdopen(fd, "w");
     if (!file->part) die("out of memory");
+    if (fstat(fd, &part) != 0 || !S_ISREG(part.st_mode))
+        return errbuf_set(err, "%s: is no file that could be written", file->part_path);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !is_still_there(file, fd))
         return errbuf_set(err, "%s: another landfall archive writes it", file->part_path);
     file->locked = true;
@@ -97,8 +100,10 @@ static bool open_part(struct archive_file *file, struct errbuf *err)
 static bool open_old(struct archive_file *file, struct errbuf *err)
 {
     struct stat old;
-    file->old = fopen(file->path, "re");
-    if (!file->old) return errno == ENOENT || failed(file->path, "cannot be opened", err);
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return errno == ENOENT || failed(file->path, "cannot be opened", err);
+    file->old = fdopen(fd, "r");
+    if (!file->old) die("out of memory");
     if (fstat(fileno(file->old), &old) != 0 || !S_ISREG(old.st_mode))
         return errbuf_set(err, "%s: is no file that could be replaced", file->path);
     return fchmod(fileno(file->part), old.st_mode & 07777) == 0 ||
@@ -108,8 +113,10 @@ static bool open_old(struct archive_file *file, struct errbuf *err)
 bool archive_file_open(const char *path, struct archive_file **out, struct errbuf *err)
 {
     struct archive_file *file = xcalloc(1, sizeof *file);
-    file->path = xstrdup(path);
-    file->part_path = xformat("%s.part", path);
+    char *behind_link = realpath(path, NULL); /* the file is replaced, not a link to it on another disk */
+    file->path = xstrdup(behind_link ? behind_link : path);
+    free(behind_link);
+    file->part_path = xformat("%s.part", file->path);
     bool ok = open_part(file, err) && open_old(file, err) && next_line(file, err);
     if (!ok) archive_file_close(&file);
     *out = file;

@@ -204,6 +204,26 @@ def test_another_file_is_not_touched(cli, content, line):
     assert not os.path.exists(os.path.join(cli.folder, FILE + ".part"))
 
 
+@pytest.mark.parametrize("name", [FILE, FILE + ".part"])
+def test_a_pipe_is_refused_and_not_waited_for(cli, name):
+    settled(cli, "blog/brand/one")
+    os.mkfifo(os.path.join(cli.folder, name))
+    assert f"{name}: " in act(cli, code=1)["error"]
+    assert rows(cli) == ["blog/brand/one"]
+
+
+def test_where_a_link_leads_to_is_the_file(cli):
+    """The disk that it is kept on lies behind the link; a rename over the link would leave that disk without it."""
+    disk = os.path.join(cli.folder, "disk")
+    os.mkdir(disk)
+    cli.write(os.path.join(disk, "real.ndjson"), "")
+    os.symlink(os.path.join("disk", "real.ndjson"), os.path.join(cli.folder, FILE))
+    settled(cli, "blog/brand/one")
+    assert act(cli)["dropped"] == 1
+    assert os.path.islink(os.path.join(cli.folder, FILE)) and os.listdir(disk) == ["real.ndjson"]
+    assert names(cli) == ["blog/brand/one"]
+
+
 def test_without_a_disk_nothing_goes(cli):
     settled(cli, "blog/brand/one")
     for path in ("nowhere/archive.ndjson", ".", "-"):

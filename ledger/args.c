@@ -143,6 +143,14 @@ void args_free_replies(struct redisReply **replies, size_t count)
     free(replies);
 }
 
+/* The key that the command is about, so that somebody can look at it. A script's comes later, and is named by it. */
+static const char *key_of(const struct args *args, size_t command)
+{
+    const size_t at = args->starts[command],
+                 end = command + 1 < args->command_count ? args->starts[command + 1] : args->count;
+    return at + 1 < end && strcmp(args->value[at], "EVAL") != 0 ? args->value[at + 1] : "";
+}
+
 bool args_read(const struct args *args, struct redis_link *link, struct redisReply ***own_replies, int64_t limit_ms,
                struct errbuf *err)
 {
@@ -153,7 +161,8 @@ bool args_read(const struct args *args, struct redis_link *link, struct redisRep
         if (!answer_error(replies[i])) continue;
         char words[REQUEST_ERROR_SIZE];
         answer_words(replies[i], words, sizeof words);
-        ok = errbuf_set(err, "redis: %s: %s (%s)", args->value[args->starts[i]], words,
+        const char *key = key_of(args, i);
+        ok = errbuf_set(err, "redis: %s%s%s: %s (%s)", args->value[args->starts[i]], key[0] ? " " : "", key, words,
                         errors_advice(answer_error(replies[i])));
     }
     if (ok) {

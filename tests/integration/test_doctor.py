@@ -78,6 +78,19 @@ def test_without_redis_the_rest_is_said_and_it_ends_with_2(cli):
     assert "nothing was repaired" in cli.run("doctor", "--repair").out
 
 
+@pytest.mark.parametrize("kind, suffix", [("counts", ""), ("agenda", ""), ("channel", "blog/brand"), ("waiting", "blog/brand")])
+def test_a_key_of_another_type_is_named(cli, kind, suffix):
+    """Of a ledger that cannot be read nothing is concluded, but which key somebody has to look at is."""
+    place(cli, D, state="published")
+    key = cli.key(kind, suffix)
+    cli.client.sadd(cli.key("channels"), "blog/brand")
+    cli.client.delete(key)
+    cli.client.set(key, "x")
+    done = cli.run("doctor", "--json")
+    document = json.loads(done.out)
+    assert done.code == 2 and key in document["redis"] and "another type" in document["redis"], document["redis"]
+
+
 def test_looking_writes_nothing(cli):
     place(cli, D, state="published")
     place(cli, "blog/brand/two", state="approved")

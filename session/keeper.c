@@ -16,10 +16,11 @@
 
 #define BACKOFF_BASE_MS 10000 /* after the first login that failed; doubles */
 #define BACKOFF_CAP_MS  600000
-#define REFUSED_MS      2000 /* until the channel's pause has reached everybody */
-#define LOCK_SLACK_MS   5000 /* the lock outlasts the requests by this */
-#define POLL_MS         200  /* somebody else is at it */
-#define RETRY_MS        500  /* Redis did not answer */
+#define REFUSED_MS      2000    /* until the channel's pause has reached everybody */
+#define LOCK_SLACK_MS   5000    /* the lock outlasts the requests by this */
+#define POLL_MS         200     /* somebody else is at it */
+#define RETRY_MS        500     /* Redis did not answer */
+#define WAIT_MAX_MS     7200000 /* longer than any wait that is written down: a clock has leapt, or somebody wrote it */
 
 static const char person_words[] =
     "a refresh went out and nobody knows whether it was executed, so its token may be spent: authorise the client "
@@ -71,7 +72,7 @@ static void adopt(struct keeper *k, const struct sessions_record *record)
 {
     char key_id[SEAL_KEY_ID_BYTES];
     k->failures = record->failures;
-    k->not_before_ms = record->not_before_ms;
+    k->not_before_ms = record->not_before_ms > now_ms(k) + WAIT_MAX_MS ? 0 : record->not_before_ms;
     k->refresh_begun = strcmp(record->begun, seal_key_id(k->channel, key_id)) == 0;
     if (record->rev == k->rev) return;
     const bool set_back = record->rev < k->rev; /* to a backup, or it has forgotten all: what we hold is newer */

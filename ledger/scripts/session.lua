@@ -28,13 +28,24 @@ local function release()
     if redis.call('GET', login) == token then redis.call('DEL', login) end
 end
 
+-- What no store has written counts as none: else whoever holds a new session would find it outdated for ever.
+local function revision()
+    local rev = redis.call('HGET', session, 'rev') or ''
+    return rev:find('^[1-9]%d*$') and #rev <= 15 and rev or '0'
+end
+
+-- Who has the lock, but for us. One without an end is nobody's: each of ours has one.
+local function holder()
+    local name = redis.call('GET', login)
+    return name and name ~= token and redis.call('PTTL', login) > -1
+end
+
 local ops = {}
 
 function ops.look() return 'ok' end
 
 function ops.lock()
-    local holder = redis.call('GET', login)
-    if holder and holder ~= token then return 'busy' end
+    if holder() then return 'busy' end
     redis.call('SET', login, token, 'PX', ARGV[3])
     return 'ok'
 end
@@ -46,7 +57,7 @@ function ops.begin()
 end
 
 function ops.store()
-    if (redis.call('HGET', session, 'rev') or '0') ~= ARGV[3] then
+    if revision() ~= ARGV[3] then
         release()
         return 'stale'
     end
@@ -71,7 +82,6 @@ end
 
 if not ops[op] then return {err = 'ERR no such op'} end
 local answer = ops[op]()
-local known = redis.call('HMGET', session, 'rev', 'sealed', 'begun', 'not_before', 'failures')
-local holder = redis.call('GET', login)
-local left = holder and holder ~= token and math.max(redis.call('PTTL', login), 0) or 0
-return {text(now), answer, known[1] or '0', known[2] or '', known[3] or '', known[4] or '0', known[5] or '0', text(left)}
+local known = redis.call('HMGET', session, 'sealed', 'begun', 'not_before', 'failures')
+local left = holder() and math.max(redis.call('PTTL', login), 1) or 0
+return {text(now), answer, revision(), known[1] or '', known[2] or '', known[3] or '0', known[4] or '0', text(left)}

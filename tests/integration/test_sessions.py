@@ -112,6 +112,16 @@ def test_a_record_of_the_wrong_type_stops_nobody_else(fleet):
     assert logins(fleet) == 1
 
 
+@pytest.mark.parametrize("record", [{"rev": "abc"}, {"not_before": str(2**63 - 1)}, {"not_before": str(-2**63), "failures": "-9"}])
+def test_numbers_of_somebodys_hand_cost_one_login_and_no_wait(fleet, record):
+    """Also a time that was written down while the server's clock had leapt."""
+    fleet.db.hset(SESSION, mapping={"sealed": "hello", "rev": "1", **record})
+    fleet.start_worker()
+    row = publish(fleet, "it-1")
+    publish(fleet, "it-2")
+    assert logins(fleet) == 1 and row["attempt"] == "1"
+
+
 def test_another_credential_drops_the_session(fleet):
     worker = fleet.start_worker()
     publish(fleet, "it-1")

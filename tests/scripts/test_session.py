@@ -77,6 +77,21 @@ def test_a_refresh_is_written_down_and_its_end_too(ask):
     assert (stored["begun"], stored["not_before"], stored["failures"]) == ("", "0", "0")
 
 
+@pytest.mark.parametrize("rev", ["abc", "-5", "", "01", " 1", "1e3", "9223372036854775807"])
+def test_a_number_that_no_store_has_written_counts_as_none(ask, db, rev):
+    """Else nobody could replace the session any more, and all of them would log in without end."""
+    db.hset(SESSION, mapping={"rev": rev, "sealed": "X"})
+    assert ask("look")["rev"] == "0"
+    stored = ask("store", "a 1", 0, "S1")
+    assert (stored["answer"], stored["rev"], stored["sealed"]) == ("ok", "1", "S1")
+
+
+def test_a_lock_without_an_end_is_nobodys(ask, db):
+    db.set(LOGIN, "somebody's hand")
+    assert ask("look")["lock_left"] == "0" and ask("lock", "a 1", 5000)["answer"] == "ok"
+    assert db.get(LOGIN) == "a 1" and db.pttl(LOGIN) > 0 and ask("begin", "a 1", "key-id")["answer"] == "ok"
+
+
 def test_keys_of_the_wrong_type_and_words_that_nobody_knows(ask, db):
     with pytest.raises(Exception, match="no such op"):
         ask("dance")

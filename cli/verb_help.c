@@ -62,7 +62,7 @@ static void print_verb(enum verb_id id)
         if (!(flag->verbs & (1u << id))) continue;
         int at = printf("  %s%s%s", flag->name, flag->value[0] ? " " : "", flag->value);
         at += printf("%*s", at < COLUMN ? COLUMN - at : 2, "");
-        wrap(flag->help, at, COLUMN);
+        wrap(flag_help((enum flag_id)i, id), at, COLUMN);
     }
     printf("\nExample:\n  %s\n\nExit codes:\n", verb->example);
     for (int i = 0; verb_exit_codes[i]; i++)

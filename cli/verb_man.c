@@ -42,7 +42,7 @@ static void man_verb(enum verb_id id)
         roff(flag->name);
         putchar(' ');
         roff_line("", flag->value);
-        roff_line("", flag->help);
+        roff_line("", flag_help((enum flag_id)i, id));
     }
     puts(".PP\nExample:\n.PP\n.RS\n.nf");
     roff_line("", verb->example);
@@ -86,7 +86,7 @@ static void markdown_verb(enum verb_id id)
         if (first) puts("\n| flag | |\n|---|---|");
         first = false;
         printf("| `%s%s%s` | ", flag->name, flag->value[0] ? " " : "", flag->value);
-        cell(flag->help);
+        cell(flag_help((enum flag_id)i, id));
         puts(" |");
     }
     printf("\nExample: `%s`\n", verb->example);

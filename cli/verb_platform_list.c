@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/out.h"
 #include "platforms/descriptor.h"
+#include "runtime/buf.h"
 #include "runtime/die.h"
 
 static const char *const type_words[] = {
@@ -112,13 +113,30 @@ static const char *text_at(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
+/* ": one of public, unlisted" and "; default "public"", the second as it is written in the configuration. */
+static void add_choice(struct buf *words, const json_t *setting)
+{
+    const json_t *values = json_object_get(setting, "values"), *fallback = json_object_get(setting, "default");
+    for (size_t i = 0; i < json_array_size(values); i++)
+        buf_append_format(words, "%s%s", i > 0 ? ", " : ": one of ", json_string_value(json_array_get(values, i)));
+    if (!fallback) return;
+    char *text = json_dumps(fallback, JSON_ENCODE_ANY);
+    buf_append_format(words, "; default %s", text ? text : "");
+    free(text);
+}
+
 static void print_needs(const json_t *one)
 {
     const json_t *settings = json_object_get(one, "settings"), *credentials = json_object_get(one, "credentials");
     for (size_t i = 0; i < json_array_size(settings); i++) {
         const json_t *s = json_array_get(settings, i);
-        out_line(stdout, "    %s (%s%s): %s", text_at(s, "name"), text_at(s, "type"),
-                 json_is_true(json_object_get(s, "required")) ? ", required" : "", text_at(s, "help"));
+        struct buf words;
+        buf_init(&words, 200);
+        buf_append_format(&words, "%s", text_at(s, "type"));
+        add_choice(&words, s);
+        out_line(stdout, "    %s (%s%s): %s", text_at(s, "name"), buf_text(&words),
+                 json_is_true(json_object_get(s, "required")) ? "; required" : "", text_at(s, "help"));
+        buf_fini(&words);
     }
     for (size_t i = 0; i < json_array_size(credentials); i++)
         out_line(stdout, "    credential: %s", json_string_value(json_array_get(credentials, i)));

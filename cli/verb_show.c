@@ -154,7 +154,13 @@ static enum cli_exit show(struct cli *cli, const char *name, const struct delive
         return cli_fail(cli, EXIT_OPEN);
     }
     if (delivery->row.core.state == DS_NONE) {
+        const int64_t queued = cli->overview.queue_length;
         errbuf_set(&cli->err, "%s: there is no such delivery", name);
+        if (queued > 0)
+            errbuf_set(&cli->err,
+                       "%s: there is no such delivery; %" PRId64 " entries are in the queue, and become "
+                       "deliveries when a worker reads them",
+                       name, queued);
         return cli_fail(cli, EXIT_MISSING);
     }
     if (!reads_channels(&cli->ledger, cli->link, id->channel, &channels, &count, cli_limit_ms(cli), &cli->err))

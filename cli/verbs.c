@@ -68,6 +68,22 @@ enum verb_id verb_find_words(const char *first, const char *word)
     return VERB_COUNT;
 }
 
+const char *flag_help(enum flag_id flag, enum verb_id verb)
+{
+    static const struct {
+        enum flag_id flag;
+        enum verb_id verb;
+        const char *help;
+    } words[] = {
+#define X(flag_, verb_, help_) {FLAG_##flag_##_ID, VERB_##verb_, help_},
+        FLAG_WORDS(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (words[i].flag == flag && words[i].verb == verb) return words[i].help;
+    return flag_table[flag].help;
+}
+
 enum flag_id flag_find(const char *name, size_t name_len)
 {
     int i = 0;

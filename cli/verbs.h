@@ -160,7 +160,7 @@
       "and why, and changes nothing; --channel CHANNEL, --since TIME|DURATION, --older-than DURATION and --limit N "   \
       "choose deliveries; --wait goes on until nothing is uncertain, --timeout SECONDS ends it before; --json prints " \
       "one object a line. It never publishes, and never takes an absence for proven before the last attempt is over.", \
-      "landfall drain --help", "what landfall-reconciler drain prints")                                                \
+      "landfall drain --dry-run", "what landfall-reconciler drain prints")                                             \
     X(SPOOL, "spool", "", 0, 0, "Show outcomes that Redis has not taken yet, or settle them",                          \
       "Workers write down in worker.spool_dir what Redis could not be told. Lists its files: whether the owner "       \
       "lives, "                                                                                                        \
@@ -262,8 +262,7 @@ enum flag_kind {
     X(TO, "--to", FLAG_CHANNELS, "CHANNEL...", VERB_BIT(SUBMIT) | VERB_BIT(AUDIT), "Channels that every item goes to") \
     X(TEXT, "--text", FLAG_TEXT, "TEXT", VERB_BIT(SUBMIT), "One item with this text, in place of FILE")                \
     X(ID, "--id", FLAG_TEXT, "ID", VERB_BIT(SUBMIT) | VERB_BIT(CONFIRM),                                               \
-      "submit: the id of --text's item; without it, it is derived from the text: the same text again is the same "     \
-      "delivery. confirm: the platform's id of the post")                                                              \
+      "The id of --text's item; without it, it is derived from the text: the same text again is the same delivery")    \
     X(URL, "--url", FLAG_TEXT, "URL", VERB_BIT(CONFIRM), "Address of the post")                                        \
     X(WHY, "--why", FLAG_TEXT, "TEXT", VERBS_OF_ACTS | VERB_BIT(ARCHIVE),                                              \
       "The reason, which goes into the audit stream with your name and host; required")                                \
@@ -291,7 +290,7 @@ enum flag_kind {
     X(BACKFILL, "--backfill", FLAG_SWITCH, "", VERB_BIT(SUBMIT),                                                       \
       "Take old items too: their date does not hold them back")                                                        \
     X(DRY_RUN, "--dry-run", FLAG_SWITCH, "", VERB_BIT(SUBMIT) | VERB_BIT(ARCHIVE),                                     \
-      "Say what would be done and write nothing; submit: which items are new, the same or conflicting")                \
+      "Write nothing, and say which items are new, the same or conflicting")                                           \
     X(VERBOSE, "--verbose", FLAG_SWITCH, "", VERB_BIT(SUBMIT), "Print a line for each delivery")                       \
     X(CHANNEL, "--channel", FLAG_CHANNEL, "CHANNEL",                                                                   \
       VERB_BIT(STATUS) | VERB_BIT(REPORT) | VERB_BIT(KEY) | VERB_BIT(LEASES) | VERB_BIT(JOURNAL) | VERB_BIT(EXPORT) |  \
@@ -310,6 +309,15 @@ enum flag_kind {
     X(CONFIG, "--config", FLAG_TEXT, "FILE", VERBS_OF_CONFIG | VERB_BIT(DRAIN),                                        \
       "Configuration (else $LANDFALL_CONFIG, ./landfall.json, /etc/landfall/landfall.json)")                           \
     X(JSON, "--json", FLAG_SWITCH, "", VERBS_OF_CONFIG, "Print one JSON document")
+
+/* X(flag, verb, help): where a flag means something of its own to one of its verbs. */
+#define FLAG_WORDS(X)                                                                                                  \
+    X(ID, CONFIRM, "The platform's id of the post")                                                                    \
+    X(WHY, ARCHIVE, "The reason, which goes into the audit stream with your name and host; required with --yes")       \
+    X(OLDER_THAN, ARCHIVE, "What was settled longer ago than this, or before this time; required")                     \
+    X(YES, ARCHIVE, "Move the rows")                                                                                   \
+    X(DRY_RUN, ARCHIVE, "Say what would be moved and what stays, and write nothing; so does archive without --yes")    \
+    X(CHANNEL, KEY, "The channel that the item would go to")
 
 enum flag_id {
 #define X(symbol, ...) FLAG_##symbol##_ID,
@@ -344,6 +352,8 @@ size_t verb_first_word(enum verb_id id);
 /* True if verbs of two words begin with it. */
 bool verb_is_group(const char *word);
 enum flag_id flag_find(const char *name, size_t name_len);
+/* What the flag does with this verb. */
+const char *flag_help(enum flag_id flag, enum verb_id verb);
 
 /* The exit codes, for help and manual: one line each. */
 extern const char *const verb_exit_codes[];

@@ -45,7 +45,8 @@ static bool not_found(const struct descriptor_set *set, const char *platform, st
     buf_init(&dirs, 300);
     for (size_t i = 0; i < set->dir_count; i++)
         buf_append_format(&dirs, "%s%s", i > 0 ? ", " : "", set->dirs[i]);
-    errbuf_set(err, "no descriptor %s.json in %s", platform, set->dir_count > 0 ? buf_text(&dirs) : "any folder");
+    errbuf_set(err, "no descriptor %s.json in %s (cmake --install brings those of landfall)", platform,
+               set->dir_count > 0 ? buf_text(&dirs) : "any folder");
     buf_fini(&dirs);
     return false;
 }

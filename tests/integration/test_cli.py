@@ -70,7 +70,11 @@ def test_status_held_is_3(cli):
 # ---- show
 
 def test_show_unknown(cli):
-    assert cli.run("show", "blog/brand/none").code == 5
+    nothing = cli.run("show", "blog/brand/none")
+    assert nothing.code == 5 and "queue" not in nothing.err
+    cli.client.xadd(cli.key("queue"), {"channel": "blog/brand", "item": '{"id": "none", "content_text": "x"}'})
+    queued = cli.run("show", "blog/brand/none")
+    assert queued.code == 5 and "1 entries are in the queue" in queued.err
     assert cli.run("show", "nonsense").code == 1
 
 
@@ -218,6 +222,20 @@ def test_help_of_every_verb(cli):
         assert cli.run(*words).code == 1, words
     assert cli.run("--version").out.startswith("landfall ")
     assert cli.run().code == 1 and cli.run("nonsense").code == 1
+
+
+def test_a_flag_is_explained_as_its_verb_means_it(cli):
+    assert "The platform's id of the post" in cli.run("confirm", "--help").out
+    assert "The id of --text's item" in cli.run("submit", "--help").out
+    assert "required with --yes" in cli.run("archive", "--help").out
+    assert "required with --yes" not in cli.run("cancel", "--help").out
+
+
+def test_the_list_says_what_a_setting_may_be(cli):
+    cli.config(channels={}, descriptors=[os.path.join(TOP, "platforms", "descriptors")])
+    listed = cli.run("platform", "list").out
+    assert '    visibility (enum: one of public, unlisted, private; default "public"): ' in listed
+    assert "    instance (origin; required): " in listed and "(number; default 5000): " in listed
 
 
 @pytest.mark.parametrize("verb", VERBS)

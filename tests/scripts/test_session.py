@@ -95,7 +95,7 @@ def test_a_lock_without_an_end_is_nobodys(ask, db):
 def test_keys_of_the_wrong_type_and_words_that_nobody_knows(ask, db):
     with pytest.raises(Exception, match="no such op"):
         ask("dance")
-    db.rpush(SESSION, "x")
+    db.lpush(SESSION, "x")
     with pytest.raises(Exception, match="WRONGTYPE"):
         ask("store", "a 1", 0, "S")
     assert db.type(SESSION) == "list"

@@ -57,8 +57,9 @@ def landfall(fleet, user, *words, code=0, stdin=""):
 
 
 def refusals(fleet):
-    """What the server refused for want of a right."""
-    return [(one["username"], one["object"], one["reason"]) for one in fleet.db.acl_log()]
+    """What the server refused for want of a right. A newer python3-redis introduces itself (CLIENT SETINFO) and takes no
+    offence; Redis 7.0 would refuse a file that allows it."""
+    return [(one["username"], one["object"], one["reason"]) for one in fleet.db.acl_log() if one["object"] != "client|setinfo"]
 
 
 def test_each_program_does_its_whole_job_as_its_user(fleet):
@@ -170,7 +171,7 @@ def test_a_script_has_no_more_rights_than_its_user(server):
     assert worker.eval("return redis.call('GET', KEYS[1])", 1, "lf:x") is None
     for script, key in (("return redis.call('GET', KEYS[1])", "other:key"), ("return redis.call('FLUSHALL')", "lf:x"),
                         ("return redis.call('KEYS', '*')", "lf:x"), ("return redis.call('GET', 'other:key')", "lf:x")):
-        with pytest.raises(redis.exceptions.ResponseError, match="user executing the script can't|ACL failure|no permissions|can't access"):
+        with pytest.raises(redis.exceptions.ResponseError, match="user executing the script can't|ACL failure|[Nn]o permissions|can't access"):
             print(worker.eval(script, 1, key))
 
 

@@ -85,8 +85,9 @@ def test_the_other_curl_will_do(machine):
 
 
 def test_purposes_grow(machine):
-    build, test, ci = (packages(machine, purpose) for purpose in ("build", "test", "ci"))
-    assert set(build) < set(test) < set(ci) and "clang" in ci and "clang" not in test and "libcmocka-dev" not in build
+    build, package, test, ci = (set(packages(machine, purpose)) for purpose in ("build", "package", "test", "ci"))
+    assert build < test < ci and build < package < ci
+    assert "clang" in ci - test and "libcmocka-dev" in test - build and package - build == {"dpkg-dev", "file"}
 
 
 def test_services_do_not_start_and_the_policy_goes_again(machine):

@@ -87,6 +87,8 @@ def test_systemd_takes_the_units_and_calls_them_safe(unit):
     assert not wrong, wrong
 
 
+@needs("file", "file")
+@needs("dpkg-shlibdeps", "dpkg-dev")
 @needs("dpkg-deb", "dpkg")
 @needs("cpack", "cmake")
 def test_the_package_has_programs_descriptors_units_pages_and_a_user(tmp_path):

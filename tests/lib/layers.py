@@ -41,12 +41,10 @@ DEFAULT_LAYERS = {
 MORE_LAYERS = {
     "mutations": ("pytest", "mutations"),
     "scenario": ("pytest", "scenario"),
-    "peers": ("pytest", "peers"),
     "fuzz": ("pytest", "fuzz"),
     "valgrind": ("pytest", "valgrind"),
     "tidy": ("pytest", "tidy"),
     "compose": ("pytest", "compose"),
-    "bench": ("pytest", "bench"),
 }
 # Only when it is named: it downloads and installs servers.
 NAMED_LAYERS = {

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""What is measured at a pace, not at full speed: latency at 500/s, an idle worker, the start.
+
+The end of a delivery is the moment at which a client that waits for it hears of it: from the outcomes stream of the
+product, from a stream that the bare loop adds to (--tell) only in this measurement. Both are read the same way.
+"""
+import json
+import os
+import threading
+import time
+
+from bench.rig import QUEUE, Case, NoFigure, Rig, cpu_us, push
+from bench.subjects import Bare, Product
+from lib.procs import wait_for
+from lib.tree import TOP
+
+RATE = 500
+TOLD = "told"
+LISTEN_LIMIT_S = 90
+DESCRIPTORS = os.path.join(TOP, "platforms", "descriptors")
+
+
+class Listener(threading.Thread):
+    """Notes when each delivery's end was heard of."""
+
+    def __init__(self, rig, stream, count):
+        super().__init__(daemon=True)
+        self.db, self.stream, self.count, self.heard = rig.redis.client(), stream, count, {}
+        newest = self.db.xrevrange(stream, count=1)
+        self.after = newest[0][0] if newest else "0"
+
+    def run(self):
+        end = time.monotonic() + LISTEN_LIMIT_S
+        while len(self.heard) < self.count and time.monotonic() < end:
+            for _, entries in self.db.xread({self.stream: self.after}, block=500) or ():
+                now = time.monotonic()
+                for self.after, fields in entries:
+                    self.heard[fields["delivery"].rsplit("/", 1)[1]] = now
+
+
+def latencies(subject, stream, seconds, *more):
+    with Rig(Case("latency")) as rig:
+        subject.start(rig, *more)
+        push(rig, subject, 200)
+        count, sent = RATE * seconds, {}
+        listener = Listener(rig, stream, count)
+        listener.start()
+        link, text, started = rig.redis.client(), rig.content(), time.monotonic()
+        for number in range(count):
+            time.sleep(max(0, started + number / RATE - time.monotonic()))
+            name = f"paced-{number}"
+            item = json.dumps({"id": name, "url": f"https://blog.example/p/{name}", "title": name, "content_text": text},
+                              separators=(",", ":"))
+            sent[name] = time.monotonic()
+            link.xadd(QUEUE, {"channel": rig.channel(0), "item": item})
+        listener.join(LISTEN_LIMIT_S)
+        waits = sorted(1000 * (listener.heard[name] - sent[name]) for name in sent if name in listener.heard)
+        if len(waits) != count:
+            raise NoFigure(f"{count - len(waits)} deliveries had no end")
+        return {"count": count, **{f"p{p:g}": waits[min(count - 1, int(count * p / 100))] for p in (50, 99, 99.9)}}
+
+
+def commands(rig):
+    return rig.db.info("stats")["total_commands_processed"]
+
+
+def idle(seconds):
+    """After a delivery, so that everything that a worker does once is done."""
+    with Rig(Case("idle")) as rig:
+        subject = Product()
+        subject.start(rig)
+        push(rig, subject, 10)
+        cpu, asked = cpu_us(rig.processes[0].pid), commands(rig)
+        started = time.monotonic()
+        time.sleep(seconds)
+        took = time.monotonic() - started
+        return {"cpu_percent": (cpu_us(rig.processes[0].pid) - cpu) / took / 1e4,
+                "commands_per_s": (commands(rig) - asked - 1) / took}
+
+
+def first_delivery(channels):
+    """Seconds from the start of the process to the first delivery of a queue that was filled before."""
+    with Rig(Case("start", channels=channels)) as rig:
+        subject = Product()
+        rig.fill_stream(0, 1)
+        started = time.monotonic()
+        subject.start(rig)
+        wait_for(lambda: subject.settled(rig, 1), 60, what=rig.tail)
+        return time.monotonic() - started
+
+
+def measure(seconds):
+    return {
+        "latency_ms": {"product": latencies(Product(), "lf:{0}:outcomes", seconds),
+                       "bare": latencies(Bare(), TOLD, seconds, "--tell", TOLD)},
+        "idle": idle(2 * seconds),
+        "start": {"one_channel_s": first_delivery(1), "many_channels_s": first_delivery(1000), "channels": 1000,
+                  "descriptors": len([name for name in os.listdir(DESCRIPTORS) if name.endswith(".json")])},
+    }
+
+
+def goals(figures):
+    latency = figures["latency_ms"]
+    return [
+        ("added latency p50 at 500/s, ms", latency["product"]["p50"] - latency["bare"]["p50"], "<=", 1),
+        ("idle worker, % of a core", figures["idle"]["cpu_percent"], "<=", 0.2),
+        ("idle worker, Redis commands/s", figures["idle"]["commands_per_s"], "<=", 10),
+    ]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What is measured: the worker, the bare loop, BullMQ. Each starts its processes in a rig and knows when all is done."""
+import json
+import os
+import shutil
+import subprocess
+
+from bench.rig import QUEUE, SECRET
+from lib.procs import free_port
+from lib.tree import TOP, program
+
+PEERS = os.path.join(TOP, "tests", "peers")
+INSTALL_LIMIT_S = 120
+
+
+class Product:
+    """landfall-worker with everything on: log, metrics page, outcomes stream, log lines of each delivery."""
+
+    name, keeps_rows, runs_longer = "product", True, 1
+
+    def config(self, rig):
+        secret = os.path.join(rig.dir, "secret")
+        with open(secret, "w", encoding="ascii") as out:
+            out.write(SECRET + "\n")
+        channel = {"platform": "webhook", "settings": {"url": rig.sink.url}, "credential": {"file": secret},
+                   "pace": {"spacing_ms": 0, "burst": 1}}
+        path = os.path.join(rig.dir, "landfall.json")
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump({
+                "environment": "bench", "redis": {"url": rig.redis.url},
+                "descriptors": [os.path.join(TOP, "platforms", "descriptors")],
+                "channels": {rig.channel(number): channel for number in range(rig.case.channels)},
+                "worker": {"slots": rig.case.slots, "max_in_flight_per_channel": rig.case.slots},
+            }, out)
+        return path
+
+    def command(self, rig):
+        return [program("landfall-worker"), "--config", self.config(rig)]
+
+    def start(self, rig):
+        for _ in range(rig.case.workers):
+            rig.start(self.command(rig), env={"LANDFALL_METRICS_LISTEN": f"127.0.0.1:{free_port()}"})
+
+    def fill(self, rig, first, count):
+        rig.fill_stream(first, count)
+
+    def settled(self, rig, total):
+        return rig.db.exists("lf:{0}:outcomes") and rig.db.xinfo_stream("lf:{0}:outcomes")["entries-added"] >= total
+
+
+class Bare:
+    name, keeps_rows, runs_longer = "bare", False, 4
+
+    def start(self, rig, *more):
+        for _ in range(rig.case.workers):
+            rig.start([program("bench_bare_loop"), "--redis-port", str(rig.redis.port), "--url", rig.sink.url, "--slots",
+                       str(rig.case.slots), "--secret", SECRET, *more])
+
+    def fill(self, rig, first, count):
+        rig.fill_stream(first, count)
+
+    def settled(self, rig, total):
+        return rig.db.xlen(QUEUE) == 0
+
+
+class Bullmq:
+    name, keeps_rows, runs_longer = "bullmq", False, 1
+
+    def __init__(self, folder, concurrency):
+        self.folder, self.concurrency = folder, concurrency
+
+    def start(self, rig):
+        for _ in range(rig.case.workers):
+            rig.start(["node", "worker.mjs", "work", str(rig.redis.port), str(self.concurrency), rig.sink.url, SECRET],
+                      cwd=self.folder)
+
+    def fill(self, rig, first, count):
+        subprocess.run(["node", "worker.mjs", "fill", str(rig.redis.port), str(first), str(count), str(len(rig.content()))],
+                       cwd=self.folder, check=True, timeout=INSTALL_LIMIT_S)
+
+    def settled(self, rig, total):
+        return rig.db.llen("bull:bench:active") == 0 and rig.db.llen("bull:bench:wait") == 0
+
+
+def install_peers(build):
+    """(folder, None), or (None, why there are no peers). The versions stand in tests/peers/package.json."""
+    if not shutil.which("npm") or not shutil.which("node"):
+        return None, "node and npm are not installed"
+    folder = os.path.join(build, "peers")
+    os.makedirs(folder, exist_ok=True)
+    for name in ("package.json", "worker.mjs"):
+        shutil.copy(os.path.join(PEERS, name), folder)
+    with open(os.path.join(folder, "package.json"), encoding="utf-8") as wanted:
+        versions = json.load(wanted)["dependencies"]
+    if versions == {name: installed(folder, name) for name in versions}:
+        return folder, None
+    try:
+        done = subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"],
+                              cwd=folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return None, f"npm install did not end within {INSTALL_LIMIT_S} s"
+    return (folder, None) if done.returncode == 0 else (None, f"npm install ended with {done.returncode}: npm is out of reach")
+
+
+def installed(folder, name):
+    try:
+        with open(os.path.join(folder, "node_modules", name, "package.json"), encoding="utf-8") as package:
+            return json.load(package)["version"]
+    except OSError:
+        return None

@@ -199,6 +199,49 @@ def test_a_tag_that_has_a_release_is_read_and_not_made_again():
         fleet.check_judge(**{fleet.channel(name) + "/it-1": 0})
 
 
+# ---- accounts that see less than all
+
+@together.test
+def test_a_token_that_makes_a_stranger_of_its_owner_is_renewed_before_anything_is_read():
+    """Reads are answered with 200 then, and a list without our posts: believed, it would prove an absence."""
+    with MoreFleet(["lemmy"]) as fleet:
+        delivery = "lemmy/brand/it-1"
+        fleet.sim.fault("commit_then_close", "lemmy")
+        fleet.add("lemmy/brand", fleet.made("lemmy", "it-1"))
+        fleet.start_worker("--until-idle").wait(30)
+        assert fleet.row(delivery)["state"] == "uncertain", fleet.row(delivery)
+        assert fleet.sim.post("posts", instance="lemmy", op="forget_sessions")["forgotten"] == 1
+        fleet.start_reconciler()
+        row, seen = fleet.wait_state(delivery, "published", "held"), fleet.sim.delivery(delivery)
+        assert (row["source"], seen["writes"]) == ("read_back", 1), (row, seen)
+        fleet.check_judge(**{delivery: 1})
+
+
+def looked_for_in_vain(platform, hide):
+    """The answer is lost, and hide(fleet, id) makes the list one that does not show the post: nothing is sent again."""
+    with MoreFleet([platform]) as fleet:
+        delivery = f"{platform}/brand/it-1"
+        fleet.sim.fault("commit_then_close", platform)
+        fleet.add(f"{platform}/brand", fleet.made(platform, "it-1"))
+        worker = fleet.start_worker()
+        wait_for(lambda: fleet.row(delivery).get("state") == "uncertain", what="the answer to be lost")
+        hide(fleet, fleet.posts(platform)[0]["id"])
+        fleet.start_reconciler()
+        wait_for(lambda: len([line for line in log_of(fleet, "walk.ended") if "result=not_prepared" in line]) >= 2, what="two walks")
+        assert fleet.row(delivery)["state"] == "uncertain" and fleet.sim.delivery(delivery)["writes"] == 1, worker.stderr()
+        fleet.check_judge(**{delivery: 1})
+
+
+@together.test
+def test_a_post_that_a_moderator_removed_is_not_published_again():
+    looked_for_in_vain("lemmy", lambda fleet, post: fleet.sim.post("posts", instance="lemmy", op="remove", id=post))
+
+
+@together.test
+def test_an_account_that_hides_posts_from_itself_proves_nothing():
+    looked_for_in_vain("lemmy", lambda fleet, post: fleet.sim.post("settings", instance="lemmy", show_read_posts=False))
+
+
 # ---- keys
 
 @together.test

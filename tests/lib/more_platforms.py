@@ -21,6 +21,8 @@ MORE = {
     "slack": More("xoxb-slack-19f0c2", {"instance": "{url}", "channel_id": "C0123"}, {}, "read"),
     "postmark": More("tok-postmark-77e1", {"instance": "{url}", "from": "lf@blog.example", "to": "list@blog.example"}, {}, "read"),
     "github-releases": More("tok-github-c04d", {"api": "{url}", "repository": "owner/name"}, {"_tag": "v-{id}"}, "read"),
+    "misskey": More("tok-misskey-5f20", {"instance": "{url}"}, {}, "read"),
+    "lemmy": More("lemmy-password-e83a", {"instance": "{url}", "community_id": 7}, {}, "read"),
     "matrix": More("tok-matrix-8a55", {"instance": "{url}", "room_id": "!room:m.example"}, {}, "key"),
     "keyed-api": More("tok-keyed-3d1e", {"endpoint": "{url}/v1/posts"}, {}, "key"),
     "telegram": More("123456:telegram-token-0b", {"instance": "{url}", "chat_id": "-100123"}, {}, "person"),
@@ -42,12 +44,13 @@ class MoreFleet(Fleet):
         return self
 
     def configure(self, name, **members):
-        settings = {key: value.replace("{url}", self.sim.urls[name]) for key, value in MORE[name].settings.items()}
+        settings = {key: value.replace("{url}", self.sim.urls[name]) if isinstance(value, str) else value
+                    for key, value in MORE[name].settings.items()}
         self.add_channel(self.channel(name), MORE[name].token, settings, **{**QUICK, **self.members.get(name, {}), **members})
 
     def _channel(self, channel, token, settings, members):
         made = super()._channel(channel, token, settings, members)
-        if channel.startswith("wordpress/"):
+        if channel.split("/")[0] in ("wordpress", "lemmy"):
             made["credentials"] = {"user": {"file": self.write_secret("user", "lf")}, "password": made.pop("credential")}
         return made
 

@@ -13,6 +13,7 @@ from .base import SettingError
 from .bluesky import Bluesky
 from .chat import Matrix, Slack, Telegram
 from .cms import Ghost, Hashnode, WordPress
+from .communities import Lemmy, Misskey
 from .faults import ACTIONS, Faults, Holds
 from .files import Files
 from .forem import Forem
@@ -28,7 +29,7 @@ from .wire import LOOPBACK, Answer, BadRequest, Connection, Listener
 
 PLATFORMS = {platform.NAME: platform for platform in (
     IndexNow, Mastodon, Forem, Bluesky, Webhook, Notices, Files, WordPress, Ghost, Hashnode, Slack, Matrix, Telegram, Postmark,
-    GitHubReleases, KeyedApi, MediaWiki, Grants)}
+    GitHubReleases, KeyedApi, MediaWiki, Grants, Misskey, Lemmy)}
 THREAD_STACK_BYTES = 512 * 1024
 SECRET_CHARACTERS_MIN = 4
 

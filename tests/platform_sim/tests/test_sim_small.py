@@ -13,7 +13,8 @@ from simhttp import Account, call
 
 SECRET = "ab" * 32
 TOKENS = {"wordpress": "app password", "ghost": "6650a1:" + SECRET, "hashnode": "h-token-1", "slack": "s-token-1", "matrix": "m-token-1",
-          "telegram": "12:tg-token", "postmark": "p-token-1", "github-releases": "g-token-1", "keyed-api": "k-token-1"}
+          "telegram": "12:tg-token", "postmark": "p-token-1", "github-releases": "g-token-1", "keyed-api": "k-token-1",
+          "misskey": "n-token-1", "lemmy": "l-password-1"}
 LINK = "https://blog.example/p/it-1"
 
 
@@ -171,3 +172,35 @@ def test_a_key_and_its_bytes(at, running):
     assert page["has_more"] and page["data"][0]["id"] == "post_0002"
     last = keyed.get("/v1/posts?limit=1&starting_after=post_0002").json
     assert not last["has_more"] and last["data"][0]["id"] == "post_0001"
+
+
+def test_notes_are_asked_for_with_the_token_in_the_body(at):
+    note = at("misskey")
+    made = [note.post("/api/notes/create", {"i": "n-token-1", "text": LINK}).json["createdNote"]["id"] for _ in range(3)]
+    assert len(set(made)) == 3, "the same again is another note"
+    me = note.post("/api/i", {"i": "n-token-1"}).json["id"]
+    asked = {"i": "n-token-1", "userId": me, "limit": 2}
+    assert [one["id"] for one in note.post("/api/users/notes", asked).json] == made[:0:-1]
+    assert [one["id"] for one in note.post("/api/users/notes", {**asked, "untilId": made[1]}).json] == made[:1]
+    assert note.post("/api/users/notes", {**asked, "untilId": made[0]}).json == []
+    assert note.post("/api/notes/create", {"i": "wrong", "text": LINK}).status == 401
+    gone = note.post("/api/notes/show", {"i": "n-token-1", "noteId": "9x9"})
+    assert (gone.status, gone.json["error"]["code"]) == (400, "NO_SUCH_NOTE")
+
+
+def test_a_stranger_reads_with_200_and_sees_less(at, running):
+    login = at("lemmy").post("/api/v3/user/login", {"username_or_email": "lf", "password": "l-password-1"}).json["jwt"]
+    own = Account(running.urls["lemmy"], {"Authorization": f"Bearer {login}"})
+    post = {"name": "Title", "url": LINK, "community_id": 7}
+    made = [own.post("/api/v3/post", post).json["post_view"]["post"]["id"] for _ in range(3)]
+
+    def pages(account):
+        return [[one["post"]["id"] for one in account.get(f"/api/v3/user?limit=2&page={page}").json["posts"]] for page in (1, 2, 3)]
+    assert pages(own) == [made[:0:-1], made[:1], []]
+    running.post("posts", instance="lemmy", op="remove", id=made[1])
+    assert pages(own) == [[made[2], made[0]], [], []]
+    assert [one["mod_remove_post"]["post_id"] for one in own.get("/api/v3/modlog").json["removed_posts"]] == [made[1]]
+    running.post("posts", instance="lemmy", op="forget_sessions")
+    assert own.get("/api/v3/site").json["my_user"] is None and pages(own) == [[], [], []]
+    refused = own.post("/api/v3/post", post)
+    assert (refused.status, refused.json) == (401, {"error": "incorrect_login"})

@@ -181,7 +181,7 @@ def test_a_dry_run_does_not_keep_anybody_out():
 def documented():
     """Of each line of docs/contract.md's section on drain, the words that stand in code type there."""
     with open(os.path.join(TOP, "docs", "contract.md"), encoding="utf-8") as page:
-        section = page.read().split("## 12. What drain prints, and read")[1]
+        section = page.read().split("## 12. What drain prints, and read")[1].split("\n## ")[0]
     return {words[0]: set(words[1:]) for row in section.splitlines() if (words := re.findall(r"`(\w+)`", row)) and row[0] == "|"}
 
 

@@ -30,6 +30,7 @@ struct feed {
     bool own_first;         /* own pending entries have to be read before new ones */
     char own_after[FEED_ENTRY_BYTES];
     bool group_missing;
+    int failures; /* in a row */
     char reclaim_from[FEED_ENTRY_BYTES];
 };
 
@@ -74,6 +75,12 @@ int64_t feed_wake_ms(const struct feed *feed)
 {
     if (!link_is_open(feed->link)) return link_next_try_ms(feed->link);
     return feed->asked != ASKED_NOTHING ? feed->deadline_ms : feed->pause_until_ms;
+}
+
+/* One alone is a connection that ended while nobody looked. */
+bool feed_fails(const struct feed *feed)
+{
+    return feed->failures > 1;
 }
 
 /* ---- asking ---- */
@@ -123,6 +130,11 @@ static bool ask(struct feed *feed, size_t room, int64_t now_ms, struct errbuf *e
     return ok;
 }
 
+static void count_failure(struct feed *feed)
+{
+    if (feed->failures < 2) feed->failures++;
+}
+
 /* ---- taking ---- */
 
 /* An error reply: a missing group is made, everything else is tried again after a pause. */
@@ -139,6 +151,7 @@ static bool take_error(struct feed *feed, const char *text, int64_t now_ms, stru
         return true;
     }
     feed->pause_until_ms = now_ms + ERROR_PAUSE_MS;
+    count_failure(feed);
     return errbuf_set(err, "redis: reading the queue: %s: %s", errors_word(text, word), errors_advice(text));
 }
 
@@ -151,6 +164,7 @@ static bool take_answer(struct feed *feed, enum asked asked, const struct redisR
         feed->group_missing = false;
         return true;
     }
+    feed->failures = 0;
     size_t before = out->count;
     size_t senseless = feed_entries(out, feed_stream_list(reply), asked == ASKED_OWN);
     if (asked == ASKED_OWN && out->count == before) feed->own_first = false;
@@ -167,6 +181,7 @@ static bool receive(struct feed *feed, int64_t now_ms, struct feed_batch *out, s
     switch (link_receive(feed->link, &reply, err)) {
     case LINK_LOST:
         begin_again(feed);
+        count_failure(feed);
         if (asked == ASKED_GROUP) { /* it may not be made, by this user: somebody else may make it */
             feed->group_missing = false;
             feed->pause_until_ms = now_ms + ERROR_PAUSE_MS;
@@ -176,6 +191,7 @@ static bool receive(struct feed *feed, int64_t now_ms, struct feed_batch *out, s
         if (now_ms < feed->deadline_ms) return true;
         link_close(feed->link);
         begin_again(feed);
+        count_failure(feed);
         return errbuf_set(err, "redis: the queue's connection is dead: no answer %d ms after the block time",
                           FEED_GRACE_MS);
     case LINK_ANSWER: break;

@@ -58,6 +58,8 @@ int feed_fd(const struct feed *feed);
 /* When feed_step() should be called at the latest (boot time, ms), whatever the socket says. A time that has passed: as
  * soon as there is room. */
 int64_t feed_wake_ms(const struct feed *feed);
+/* The last two reads of the queue failed, and none has succeeded since: what is added does not arrive here. */
+bool feed_fails(const struct feed *feed);
 
 /* Call in every turn of the loop. Keeps the connection, asks for up to `room` entries (0: asks for nothing new), takes
  * what has arrived. Never waits for an answer, only for connecting. *out is empty where nothing came and is the

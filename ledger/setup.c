@@ -144,9 +144,10 @@ bool setup_ready(const struct config *config, const struct setup_readiness *fact
         return false;
     }
     snprintf(why, why_size, "%s",
-             facts->ending         ? "it is ending"
-             : !facts->connected   ? "Redis is out of reach"
-             : facts->takes_writes ? "Redis takes writes"
-                                   : "Redis answers and takes no writes");
-    return facts->connected && facts->takes_writes && !facts->ending;
+             facts->ending          ? "it is ending"
+             : !facts->connected    ? "Redis is out of reach"
+             : !facts->takes_writes ? "Redis answers and takes no writes"
+             : facts->queue_fails   ? "Redis does not let it read the queue"
+                                    : "Redis takes writes");
+    return facts->connected && facts->takes_writes && !facts->queue_fails && !facts->ending;
 }

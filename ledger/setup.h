@@ -41,6 +41,7 @@ struct setup_readiness {
     bool ending;
     bool connected;    /* Redis answers, and is ours */
     bool takes_writes; /* it took the last heartbeat */
+    bool queue_fails;  /* it does not let us read the queue; false of who does not read it */
 };
 
 /* True if the process can work; why says it in words for people. */

@@ -32,7 +32,8 @@ static bool ready(void *context, char *why, size_t why_size)
 {
     const struct process *p = context;
     const struct worker *w = &p->worker;
-    const struct setup_readiness facts = {w->lane_count, w->stopping, work_connected(w), p->takes_writes};
+    const struct setup_readiness facts = {w->lane_count, w->stopping, work_connected(w), p->takes_writes,
+                                          feed_fails(w->feed)};
     return setup_ready(p->config, &facts, why, why_size);
 }
 

@@ -296,6 +296,24 @@ def test_a_user_that_may_not_make_the_group():
         worker.kill()
 
 
+@together.test
+def test_a_user_that_may_not_read_the_queue_is_not_ready():
+    """Heartbeats go through, so only the queue tells: red until the right is given, then green without a restart."""
+    with Fleet(["mastodon"], metrics=True) as fleet:
+        fleet.db.acl_setuser("lf", enabled=True, passwords=["+word-1"], categories=["+@all"], commands=["-xreadgroup"], keys=["*"],
+                             channels=["*"])
+        config_with_user(fleet, "lf", "word-1")
+        deliveries = fleet.add_many("mastodon/brand", ["it-1"])
+        worker = fleet.start_worker()
+        assert "read the queue" in wait_for(lambda: fleet.ready(503), 20, "red")
+        written(worker, "NOPERM")
+        watch(fleet, worker)
+        assert fleet.ready(503) and fleet.get("/live")[0] == 200
+        fleet.db.acl_setuser("lf", enabled=True, commands=["+xreadgroup"])
+        wait_for(lambda: fleet.ready(200), 20, "green")
+        finish(fleet, worker, deliveries)
+
+
 def cpu_s(process):
     with open(f"/proc/{process.pid}/stat", encoding="ascii") as stat:
         fields = stat.read().rpartition(")")[2].split()

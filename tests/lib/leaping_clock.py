@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A redis-server whose clock leaps when a test says so, and with it everything that it measures: TIME, scripts, expiry.
+"""A clock that leaps when a test says so: that of a redis-server, and with it everything that it measures (TIME, scripts,
+expiry), or that of any program.
 
     clock = LeapingClock(tmp_path)
     monkeypatch.setenv("LANDFALL_REDIS_SERVER", clock.program)
     with Fleet(...): clock.leap(3600)
+    fleet.start_worker(env=clock.environment)
 
-The server runs with a small library before libc that adds an offset to the time of day; monotonic clocks stay as they are.
+The program runs with a small library before libc that adds an offset to the time of day; monotonic clocks stay as they are.
 """
 import os
 import shlex
@@ -63,6 +65,8 @@ class LeapingClock:
         with open(source, "w", encoding="ascii") as out:
             out.write(SOURCE)
         subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True, timeout=60)
+        # A program that is built with the address sanitizer wants its own library to be the first.
+        self.environment = {"LEAP_FILE": self.file, "LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
         server = shutil.which(os.environ.get("LANDFALL_REDIS_SERVER", "redis-server"))
         with open(self.program, "w", encoding="ascii") as out:
             out.write(f"#!/bin/sh\nLEAP_FILE={shlex.quote(self.file)} LD_PRELOAD={shlex.quote(library)} exec {server} \"$@\"\n")

@@ -20,8 +20,14 @@ FAULTS = {
 class Chaos:
     def __init__(self, fleet, seed):
         self.fleet, self.random, self.count = fleet, random.Random(seed), 0
+        self.kills = self.between = self.answers_lost = 0
         self.processes = [(fleet.start_worker, None)] * 3 + [(fleet.start_reconciler, None)] * 2
         self.processes = [(start, self.started(start)) for start, _ in self.processes]
+
+    def committed_and_not_settled(self):
+        """How many deliveries the platform has while the ledger still says that they are being sent."""
+        seen = self.fleet.sim.report()["deliveries"]
+        return self.fleet.states([name for name in seen if seen[name]["commits"]]).get("claimed", 0)
 
     def started(self, start):
         self.count += 1
@@ -31,6 +37,8 @@ class Chaos:
         at = self.random.randrange(len(self.processes))
         start, process = self.processes[at]
         process.kill()
+        self.kills += 1
+        self.between += self.committed_and_not_settled()
         self.processes[at] = (start, self.started(start))
 
     def stop_one_for_a_moment(self):
@@ -41,6 +49,7 @@ class Chaos:
 
     def lose_an_answer(self):
         fault = self.random.choice(list(FAULTS))
+        self.answers_lost += 1
         self.fleet.sim.fault(fault, self.random.choice(PLATFORMS), on={"nth": self.random.randrange(1, 4)}, **self.random.choice(FAULTS[fault]))
 
     def kill_redis(self):
@@ -66,7 +75,8 @@ def test_it_comes_to_rest_with_each_delivery_published_once():
         for delivery in deliveries:
             platform, _, item = delivery.split("/")
             fleet.add(CHANNELS[platform], fleet.item(item))
-        Chaos(fleet, seed).go_on_for(float(os.environ.get("LANDFALL_CHAOS_S", "20")))
+        chaos = Chaos(fleet, seed)
+        chaos.go_on_for(float(os.environ.get("LANDFALL_CHAOS_S", "20")))
 
         def open_ones():
             return [d for d in deliveries if fleet.state(d) not in ("published", "rejected", "held")]
@@ -75,5 +85,7 @@ def test_it_comes_to_rest_with_each_delivery_published_once():
         states = {d: fleet.row(d) for d in deliveries}
         assert {row["state"] for row in states.values()} == {"published"}, [(d, r) for d, r in states.items() if r["state"] != "published"][:3]
         report = fleet.check_judge()
+        print(f"seed {seed}: {chaos.kills} kills, {chaos.between} deliveries between commit and settlement then, {chaos.answers_lost} answers spoilt; "
+              f"{len(deliveries)} deliveries, {report['totals']['writes']} requests, {report['totals']['duplicates']} duplicates, 0 losses, 0 held")
         assert all(report["deliveries"][d]["commits"] >= 1 for d in deliveries)
         assert fleet.db.xlen("lf:{0}:journal") == 0 and fleet.db.xlen("lf:{0}:queue") == 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A process dies at every point that docs/contract.md names, on every tier; new processes finish. The fake platforms judge."""
+import collections
 import time
 
 from lib.fleet import CHANNELS, TIMES, Fleet
@@ -8,7 +9,9 @@ from lib.stepped import stepped
 
 WORKER_POINTS = ["after_read", "before_claim", "after_claim", "after_session", "after_prepare", "before_first_byte", "after_last_byte", "after_answer", "before_settle", "after_settle"]
 RECONCILER_POINTS = ["after_walk_begin", "after_page", "before_resolve", "after_resolve"]
+BETWEEN_COMMIT_AND_SETTLEMENT = ("after_last_byte", "after_answer", "before_settle")
 SENT_AT = ("after_last_byte", "after_answer", "before_settle", "after_settle")
+hit = collections.Counter()  # how often a worker died there while the platform had the post and the ledger not the outcome
 LEASE_S = TIMES["lease_ms"] / 1000
 KEYED_WEBHOOK = {"webhook": {"settings_extra": {"receiver_keeps_ids_s": 3600}}}
 
@@ -47,6 +50,8 @@ def killed_worker(case):
     with Fleet([platform], channel=channel_says, descriptors=[stepped(platform)] if has_steps(tier) else []) as fleet:
         fleet.add(CHANNELS[platform], fleet.item("it-1"))
         fleet.start_worker(crash_at=point, name="first").wait_killed()
+        if fleet.state(delivery) == "claimed" and (fleet.sim.delivery(delivery) or {}).get("commits"):
+            hit[point] += 1
         fleet.start_reconciler(name="reconciler")
         fleet.start_worker(name="second")
         row = settled(fleet, delivery, tier, point)
@@ -63,6 +68,8 @@ def test_a_worker_killed_at_every_point_on_every_tier():
     all_pass(killed_worker, [(tier, point) for tier in TIERS for point in WORKER_POINTS
                              if (point != "after_prepare" or has_steps(tier)) and (point != "after_session" or "bluesky" in TIERS[tier])],
              at_once=16)
+    print("killed between commit and settlement:", ", ".join(f"{point} {hit[point]}" for point in BETWEEN_COMMIT_AND_SETTLEMENT))
+    assert all(hit[point] > 0 for point in BETWEEN_COMMIT_AND_SETTLEMENT), hit
 
 
 def killed_reconciler(case):

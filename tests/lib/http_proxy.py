@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""An HTTP proxy before one server that loses requests or answers, and keeps what went through.
+"""An HTTP proxy before one server that loses requests or answers, or repeats requests, and keeps what went through.
 
     with HttpProxy("http://127.0.0.1:8080") as proxy:
         proxy.lose_answer("POST", "/posts")    # the server has answered in full; the client hears nothing
         proxy.lose_request("POST", "/posts")   # the server never hears of it
-        proxy.exchanges("POST", "/posts")      # what the server was asked and answered, in order
+        proxy.repeat_itself("POST", "/posts")  # the server gets it twice; the client hears the second answer
+    proxy.exchanges("POST", "/posts")      # what the server was asked and answered, in order
 
 A server can be sure of nothing here: it sees an ordinary client with its own name in Host. Each connection has a thread;
 every answer ends its connection, so that no request is sent twice because a connection was old.
@@ -54,6 +55,10 @@ class HttpProxy:
 
     def lose_request(self, method, part=""):
         self._lose("request", method, part)
+
+    def repeat_itself(self, method, part=""):
+        """Once, as proxies do that take a slow server for a dead one."""
+        self._lose("nothing", method, part)
 
     def _lose(self, what, method, part):
         with self.lock:
@@ -116,6 +121,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 self.proxy.seen.append(exchange)
             return
         self.proxy.pass_on(exchange)
+        if loss == "nothing":
+            exchange = self.proxy.repeat(exchange)
         if loss == "answer":
             return
         self.send_response_only(exchange.status)

@@ -23,9 +23,9 @@ from lib.tree import BUILD, PRESET, TOP  # noqa: E402
 
 COMMAND_LIMIT_S = 540
 FILES_AT_ONCE = 3
-# Images are built in there, and servers of others installed.
+# Images are built in there, servers of others installed, faults injected for minutes.
 SLOW_LIMIT_S = 3600
-SLOW = ("compose", "mutations", "real")
+SLOW = ("compose", "faults", "mutations", "real")
 PR_SET_CHILD_SUBREAPER = 36
 
 # name -> (kind, what). The first group runs by default, the second with `all`; what has no tests yet is passed over.
@@ -45,6 +45,7 @@ MORE_LAYERS = {
     "valgrind": ("pytest", "valgrind"),
     "tidy": ("pytest", "tidy"),
     "compose": ("pytest", "compose"),
+    "faults": ("pytest", "faults"),
 }
 # Only when it is named: it downloads and installs servers.
 NAMED_LAYERS = {

@@ -168,7 +168,10 @@ static bool render(struct running *r, const char *path, json_t **out)
     const enum descriptor_half half = strncmp(path, "reads", 5) == 0 ? DESCRIPTOR_READ : DESCRIPTOR_WRITE;
     const struct descriptor_request *request = request_at(r->channel->descriptor, path);
     struct form form;
-    if (!request) return errbuf_set(&r->err, "the descriptor has no request %s", path);
+    if (!request)
+        return errbuf_set(
+            &r->err, "the descriptor has no request %s; it is named by its place, such as reads.prepare[0].request",
+            path);
     if (!form_render(r->channel, half, request, r->input, &form, &r->err)) return false;
     json_t *headers = json_object();
     for (size_t i = 0; i < form.header_count; i++)

@@ -27,6 +27,55 @@ static void take_result(struct running *r, const json_t *result)
         out_set(r->ran, json_string_value(json_array_get(ran, i)), json_true());
 }
 
+/* ---- words that nobody would read */
+
+static const char *const CASE_MEMBERS[] = {"name", "kinds",  "answer",  "program",  "request", "input",
+                                           "item", "expect", "verdict", "$comment", NULL};
+static const char *const VERDICT_MEMBERS[] = {"event", "reason", "wait_ms", "spent_ms", "ext_id", NULL};
+static const char *const WALK_MEMBERS[] = {"name",  "item",   "key",      "attempt_from_ms",
+                                           "pages", "expect", "$comment", NULL};
+static const char *const KINDS[] = {"success", "duplicate", "refusal", "limit",          "expired", "half",
+                                    "running", "taken",     "stored",  "stored-failure", "deleted", NULL};
+
+static bool is_one_of(const char *word, const char *const words[])
+{
+    for (size_t i = 0; words[i]; i++)
+        if (word && strcmp(word, words[i]) == 0) return true;
+    return false;
+}
+
+/* A member that none of these is, or NULL. */
+static const char *stray(const json_t *object, const char *const members[])
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)object, name, value)
+    {
+        if (!is_one_of(name, members)) return name;
+    }
+    return NULL;
+}
+
+static void check_members(struct running *r, const char *file, const json_t *test, bool walk)
+{
+    const char *name = json_string_value(json_object_get(test, "name"));
+    const char *odd = stray(test, walk ? WALK_MEMBERS : CASE_MEMBERS);
+    if (!odd && !walk) odd = stray(json_object_get(test, "verdict"), VERDICT_MEMBERS);
+    if (odd)
+        out_add_format(r->out->problems, "%s: %s: %s: there is no such member; take it out or correct its name", file,
+                       name ? name : "a case", odd);
+    if (walk && !json_is_integer(json_object_get(test, "attempt_from_ms")))
+        out_add_format(r->out->problems, "%s: %s: attempt_from_ms: missing: write when the delivery was first sent",
+                       file, name ? name : "a walk");
+    const json_t *kinds = json_object_get(test, "kinds");
+    for (size_t i = 0; i < json_array_size(kinds); i++) {
+        const char *kind = json_string_value(json_array_get(kinds, i));
+        if (!is_one_of(kind, KINDS))
+            out_add_format(r->out->problems, "%s: %s: kinds: there is no kind %s", file, name ? name : "a case",
+                           kind ? kind : "that is not a text");
+    }
+}
+
 static void run_one(struct running *r, const char *file, const json_t *test, bool walk)
 {
     struct check_case one = {.channel = r->channel, .test = test};
@@ -34,6 +83,7 @@ static void run_one(struct running *r, const char *file, const json_t *test, boo
     json_t *result = NULL;
     const char *name = json_string_value(json_object_get(test, "name"));
     r->out->cases++;
+    check_members(r, file, test, walk);
     const bool ended = child_run(walk ? check_walk_run : check_case_run, &one, &result, &err);
     const char *problem = ended ? json_string_value(json_object_get(result, "problem")) : err.text;
     if (problem)
@@ -67,7 +117,8 @@ static void run_file(struct running *r, const char *folder, const char *name)
 static void check_part(struct running *r, const char *part)
 {
     if (part && !json_object_get(r->ran, part))
-        out_add_format(r->out->problems, "%s: $.%s: no fixture runs it", r->channel->descriptor->file, part);
+        out_add_format(r->out->problems, "%s: $.%s: no fixture runs it; write a case with this program",
+                       r->channel->descriptor->file, part);
 }
 
 static void check_tried(struct running *r)
@@ -75,7 +126,9 @@ static void check_tried(struct running *r)
     const struct descriptor *d = r->channel->descriptor;
     for (size_t i = 0; i < d->rule_count; i++)
         if (!r->rule_tried[i])
-            out_add_format(r->out->problems, "%s: $.accept[%zu]: no fixture is decided by it", d->file, i);
+            out_add_format(r->out->problems,
+                           "%s: $.accept[%zu]: no fixture is decided by it; write a case with such an answer", d->file,
+                           i);
     for (size_t i = 0; i < d->read_prepare_count; i++)
         check_part(r, d->read_prepare[i].keep_part);
     for (size_t i = 0; i < d->prepare_count; i++) {
@@ -84,9 +137,9 @@ static void check_tried(struct running *r)
     }
     for (size_t i = 0; i < d->login_step_count; i++)
         check_part(r, d->login_steps[i].keep_part);
-    const char *const parts[] = {d->token_part,        d->by_id.found_part, d->by_id.gone_part,
-                                 d->by_key.found_part, d->by_key.gone_part, d->listing.entries_part,
-                                 d->listing.next_part, d->listing.end_part, d->marks_part, d->refused_part};
+    const char *const parts[] = {
+        d->token_part,           d->by_id.found_part,  d->by_id.gone_part,  d->by_key.found_part, d->by_key.gone_part,
+        d->listing.entries_part, d->listing.next_part, d->listing.end_part, d->marks_part,        d->refused_part};
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         check_part(r, parts[i]);
 }
@@ -105,7 +158,8 @@ void check_fixtures_run(struct channel *channel, const char *folder, struct chec
     struct dirent **entries = NULL;
     r.rule_tried = xcalloc(channel->descriptor->rule_count, sizeof(*r.rule_tried));
     const int count = scandir(folder, &entries, is_cases, alphasort);
-    if (count <= 0) out_add_format(out->problems, "%s: there is no list of cases in it", folder);
+    if (count <= 0)
+        out_add_format(out->problems, "%s: there is no list of cases in it; begin with accept.json", folder);
     for (int i = 0; i < count; i++) {
         run_file(&r, folder, entries[i]->d_name);
         free(entries[i]);

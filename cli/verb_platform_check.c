@@ -74,7 +74,11 @@ static bool find_fixtures(struct check *c)
         return true;
     }
     char *path = xformat("%s/channel.json", c->fixtures);
-    c->channel = sample_file(path, &c->cli->err);
+    if (access(path, F_OK) == 0)
+        c->channel = sample_file(path, &c->cli->err);
+    else
+        errbuf_set(&c->cli->err, "%s: missing: write the settings of the test's channel, such as {\"settings\": {}}",
+                   path);
     free(path);
     return c->channel != NULL;
 }
@@ -169,7 +173,10 @@ static void print(const json_t *all)
                  json_integer_value(json_object_get(fixtures, "passed")),
                  json_integer_value(json_object_get(fixtures, "cases")), text_at(fixtures, "folder"));
     else
-        out_line(stdout, "fixtures: none beside it; nothing shows that its programs read this platform's answers");
+        out_line(
+            stdout,
+            "fixtures: none beside it (fixtures/%s/); nothing shows that its programs read this platform's answers",
+            text_at(all, "platform"));
 }
 
 static enum cli_exit finish(const struct check *c)

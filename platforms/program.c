@@ -442,7 +442,10 @@ bool program_run(struct program *program, const char *part, const json_t *input,
     bool known = false;
     for (size_t i = 0; i < program->count && !known; i++)
         known = strcmp(program->paths[i], part) == 0;
-    if (!known) return errbuf_set(err, "%s: $.%s: there is no such program", program->file, part);
+    if (!known)
+        return errbuf_set(err,
+                          "%s: $.%s: there is no such program; it is named by its place, such as reads.prepare[0].keep",
+                          program->file, part);
 
     struct budget budget = {PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX};
     jv value = json_is_object(input) ? to_jv(input, &budget) : jv_invalid();

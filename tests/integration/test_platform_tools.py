@@ -159,6 +159,29 @@ def test_check_of_a_walk(tmp_path):
     assert "asks for https://slack.com/api/" in document["problems"][1] and len(document["problems"]) == 2
 
 
+def test_check_of_words_that_nobody_reads(copy):
+    """A word that is not known would be a check that is never made."""
+    def edit(cases):
+        cases[0].update(verdicts={"event": "held"}, kinds=["sucess"])
+        cases[1]["verdict"] = {"wait": 1}
+    copy("fixtures/mastodon/accept.json", edit)
+    copy("fixtures/mastodon/walks.json", lambda walks: walks[0].update(attempt_from=walks[0].pop("attempt_from_ms")))
+    found = "\n".join(problems(copy))
+    for word in (": verdicts: there is no such member", ": wait: there is no such member", "there is no kind sucess",
+                 ": attempt_from: there is no such member", "attempt_from_ms: missing"):
+        assert word in found, found
+
+
+def test_check_says_what_to_write(copy):
+    copy("fixtures/mastodon/reads.json", lambda cases: cases[0].update(program="reads.prepare.me.keep"))
+    copy("fixtures/mastodon/requests.json", lambda cases: cases[0].update(request="reads.prepare.me.request"))
+    found = "\n".join(problems(copy))
+    assert "such as reads.prepare[0].keep" in found and "such as reads.prepare[0].request" in found
+    os.remove(copy.folder / "fixtures" / "mastodon" / "channel.json")
+    document, _ = platform(copy.folder, "check", "mastodon.json", code=1)
+    assert "channel.json: missing: write the settings" in document["error"]
+
+
 def test_check_tells_the_place_of_a_mistake(copy):
     copy("mastodon.json", lambda descriptor: descriptor["reads"]["listing"].pop("end"))
     document, _ = platform(copy.folder, "check", "mastodon.json", code=1)

@@ -80,6 +80,8 @@ void redis_say_bytes(struct redis_db *db, struct redis_reply *reply, const void 
 }
 
 static void say_format(struct redis_db *db, struct redis_reply *reply, enum redis_reply_kind kind, const char *format,
+                       va_list arguments) __attribute__((format(printf, 4, 0)));
+static void say_format(struct redis_db *db, struct redis_reply *reply, enum redis_reply_kind kind, const char *format,
                        va_list arguments)
 {
     char text[512];

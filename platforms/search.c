@@ -340,6 +340,8 @@ static enum search_took take_step(struct search *search, const struct descriptor
         return again(search, 0);
     if (json_is_null(kept)) {
         json_decref(kept);
+        errbuf_set(&search->result.detail, "$.%s (%s) gave null: the listing may hide posts", step->keep_part,
+                   step->name);
         return finish(search, SEARCH_NOT_PREPARED);
     }
     json_object_set_new(search->prepared, step->name, kept);

@@ -57,7 +57,7 @@ struct transfer_facts; /* platforms/transfer.h */
     X(FOREIGN_NEXT, "foreign_next", "the next page is said to be on another server")                                   \
     X(PAGE_FAILED, "page_failed", "a page could not be had")                                                           \
     X(CREDENTIAL, "credential", "the platform does not let this credential read")                                      \
-    X(NOT_PREPARED, "not_prepared", "a step before the listing failed: it may hide posts from this account")           \
+    X(NOT_PREPARED, "not_prepared", "a step before the listing failed")                                                \
     X(DESCRIPTOR, "descriptor", "a program of the descriptor does not work")
 
 enum search_end {

@@ -90,6 +90,7 @@ def test_a_refused_credential_pauses_the_channel_and_costs_nothing():
             row = fleet.row(delivery)
             assert row["state"] == "approved" and row.get("tries", "0") == "0" and "in_doubt" not in row, row
             assert fleet.db.hget(f"lf:{{0}}:channel:{fleet.channel(name)}", "paused") == "credential"
+        wait_for(lambda: len(log_of(fleet, "channel.paused")) >= len(MORE), what="an alert for each: it follows the row")
         assert len(log_of(fleet, "channel.paused")) == len(MORE), "one alert each"
         assert hidden(fleet, worker, wrong)
         fleet.check_judge()
@@ -217,7 +218,7 @@ def test_a_token_that_makes_a_stranger_of_its_owner_is_renewed_before_anything_i
         fleet.check_judge(**{delivery: 1})
 
 
-def looked_for_in_vain(platform, hide):
+def looked_for_in_vain(platform, hide, step):
     """The answer is lost, and hide(fleet, id) makes the list one that does not show the post: nothing is sent again."""
     with MoreFleet([platform]) as fleet:
         delivery = f"{platform}/brand/it-1"
@@ -228,18 +229,19 @@ def looked_for_in_vain(platform, hide):
         hide(fleet, fleet.posts(platform)[0]["id"])
         fleet.start_reconciler()
         wait_for(lambda: len([line for line in log_of(fleet, "walk.ended") if "result=not_prepared" in line]) >= 2, what="two walks")
+        assert any(f"$.reads.prepare[{step}].keep" in line for line in log_of(fleet, "walk.ended")), "it says which step it was"
         assert fleet.row(delivery)["state"] == "uncertain" and fleet.sim.delivery(delivery)["writes"] == 1, worker.stderr()
         fleet.check_judge(**{delivery: 1})
 
 
 @together.test
 def test_a_post_that_a_moderator_removed_is_not_published_again():
-    looked_for_in_vain("lemmy", lambda fleet, post: fleet.sim.post("posts", instance="lemmy", op="remove", id=post))
+    looked_for_in_vain("lemmy", lambda fleet, post: fleet.sim.post("posts", instance="lemmy", op="remove", id=post), 1)
 
 
 @together.test
 def test_an_account_that_hides_posts_from_itself_proves_nothing():
-    looked_for_in_vain("lemmy", lambda fleet, post: fleet.sim.post("settings", instance="lemmy", show_read_posts=False))
+    looked_for_in_vain("lemmy", lambda fleet, post: fleet.sim.post("settings", instance="lemmy", show_read_posts=False), 0)
 
 
 # ---- keys

@@ -19,11 +19,12 @@
 
 #include "runtime/die.h"
 
-#define START      "lf:{0}:"
-#define TOKENS_MAX 64
-#define TOLD_MAX   16
-#define LAG_MS     1500 /* visibility_lag_ms of fleet.json */
-#define KEY_BYTES  128
+#define START          "lf:{0}:"
+#define TOKENS_MAX     64
+#define TOLD_MAX       16
+#define LATE_COMMIT_MS 2000 /* the same */
+#define LAG_MS         1500 /* visibility_lag_ms of fleet.json */
+#define KEY_BYTES      128
 
 /* An answer that says that the post was made, and who has read it. */
 struct told {
@@ -252,6 +253,15 @@ static void check_absence(const struct sim_delivery_plan *d, struct known *k, co
     k->doubted = field(row, "in_doubt")[0] != '\0';
 }
 
+/* Until its end a claimed row has its own lease. */
+static void check_lease(const struct sim_delivery_plan *d, const struct redis_object *row)
+{
+    const struct redis_object *lease = object_at("lease", d->name);
+    int64_t end_ms = strtoll(field(row, "commit_by"), NULL, 10) - LATE_COMMIT_MS;
+    bool own = lease != NULL && strstr(lease->string->bytes, field(row, "token")) != NULL;
+    if (!own && redis_now_ms(&sim.redis) < end_ms) sim_fail("%s is claimed, and its lease is not there", d->name);
+}
+
 static void check_row(const struct sim_delivery_plan *d, struct known *k)
 {
     const struct redis_object *row = object_at("delivery", d->name);
@@ -269,6 +279,9 @@ static void check_row(const struct sim_delivery_plan *d, struct known *k)
     if (strcmp(state, "published") == 0) check_published(d, k, row);
     check_absence(d, k, row);
     if (strcmp(state, "claimed") == 0) note_token(k, field(row, "token"));
+    if (strcmp(state, "claimed") == 0) check_lease(d, row);
+    if (strcmp(state, "claimed") == 0 && field(row, "misses")[0] != '\0')
+        sim_fail("%s is claimed, and what was missed of an earlier attempt still counts", d->name);
     k->rev = rev;
     k->attempt = attempt;
     snprintf(k->state, sizeof k->state, "%s", state);

@@ -73,6 +73,7 @@ static void draw_deliveries(struct sim_plan *plan)
 {
     int kinds = (int)sim_between(1, 3);
     int first = (int)sim_between(0, sim_plan_channel_count - 1);
+    bool all_end = sim_between(0, 5) == 0;
     plan->delivery_count = (int)sim_between(1, ITEMS_MAX);
     for (int i = 0; i < plan->delivery_count; i++) {
         struct sim_delivery_plan *d = &plan->delivery[i];
@@ -84,7 +85,7 @@ static void draw_deliveries(struct sim_plan *plan)
         d->raw = sim_between(0, 1);
         int64_t at_ms = d->at_us / SIM_MS;
         if (sim_between(0, 9) == 0) d->not_before_ms = at_ms + sim_between(0, SCHEDULE_MOST_MS);
-        if (sim_between(0, 6) == 0)
+        if (all_end || sim_between(0, 9) == 0)
             d->not_after_ms = at_ms + (d->not_before_ms > 0 ? SCHEDULE_MOST_MS : 0) +
                               sim_between(SCHEDULE_LEAST_MS, SCHEDULE_MOST_MS);
     }

@@ -303,7 +303,9 @@ static void arrive_write(struct sim_request *r, const char *tier)
 {
     if (r->last_us == 0) r->last_us = r->sent_us + WRITE_LIMIT_US + LATE_COMMIT_US;
     const struct post *post = remembered(r, tier);
-    if (post != NULL) {
+    if (!r->again && sim_chance(0.5) && turn_down(r)) { /* before anybody has looked at its key */
+        post = NULL;
+    } else if (post != NULL) {
         answer_post(r, post);
     } else if (sim.platform->keys_at_start && has_keys(tier) && is_executing(r->key)) {
         answer(r, 409, "{\"error\":\"this key is in use\"}");

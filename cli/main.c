@@ -3,6 +3,7 @@
  * landfall: the command for people and for producers. Reads the command line, runs one verb, ends with its code.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,6 +49,7 @@ int main(int argc, char *argv[])
 {
     struct cli cli = {.options = {.verb = VERB_COUNT}};
     secret_protect_process();
+    (void)signal(SIGPIPE, SIG_IGN); /* a Redis that goes away is told with the exit code, and so is standard output */
     if (!options_parse(argc, argv, &cli.options, &cli.err)) return (int)cli_fail(&cli, EXIT_USAGE);
     if (cli.options.version) {
         printf("landfall %s, %s\n", LANDFALL_VERSION, setup_built_in());

@@ -127,6 +127,41 @@ def test_a_slow_writer_is_not_waited_for(cli):
     assert process.returncode == 0 and b"2 items: 2 new" in out
 
 
+def test_a_redis_that_dies_between_two_items_is_found_again(cli):
+    """A write into its closed socket ends nobody: without a word, somebody would have to guess what was taken."""
+    cli.config(redis={"url": f"unix://{cli.redis.socket_path}"})
+    with subprocess.Popen([program("landfall"), "submit", "-", "--to", "blog/brand"], cwd=cli.folder, env=cli.env,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(lines(item(1)))
+        process.stdin.flush()
+        wait_for(lambda: cli.client.exists(cli.key("delivery", "blog/brand/a1")), 10, "the first item is in Redis")
+        cli.redis.kill()
+        cli.redis.start()
+        out, _ = process.communicate(lines(item(2)), timeout=60)
+    assert process.returncode == 0 and b"2 items: 2 new" in out
+
+
+def test_a_redis_that_stays_away_is_named(cli):
+    cli.config(redis={"url": cli.redis.url, "round_limit_ms": 3000})
+    with subprocess.Popen([program("landfall"), "submit", "-", "--to", "blog/brand"], cwd=cli.folder, env=cli.env,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(lines(item(1)))
+        process.stdin.flush()
+        wait_for(lambda: cli.client.exists(cli.key("delivery", "blog/brand/a1")), 10, "the first item is in Redis")
+        cli.redis.kill()
+        _, err = process.communicate(lines(item(2)), timeout=60)
+        assert process.returncode == 2 and b"landfall submit: redis: cannot connect" in err, err
+
+
+def test_a_reader_who_has_seen_enough_is_told_as_such(cli):
+    for number in range(2000):
+        cli.row(f"blog/brand/{number}", state="held", reason="approval", since=1)
+    with subprocess.Popen([program("landfall"), "export"], cwd=cli.folder, env=cli.env, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.wait(30) == 1 and b"standard output: Broken pipe" in process.stderr.read()
+
+
 def test_text_schedule_and_hold(cli):
     now = cli.now_ms()
     cli.json("submit", "--text", "Hello", "--id", "hello", "--to", "blog/brand", "--at", "2h",

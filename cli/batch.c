@@ -131,7 +131,7 @@ static bool submit_all(struct batch *batch)
     int64_t give_up_ms = clock_boottime_ms() + patience_ms;
     bool stop = false;
     while (add_open(batch) > 0) {
-        bool sent = link_keep(cli->link, &cli->err) && round_run(batch->round, cli->link, cli_limit_ms(cli), &cli->err);
+        bool sent = cli_keep(cli) && round_run(batch->round, cli->link, cli_limit_ms(cli), &cli->err);
         size_t taken = take_answers(batch, &stop);
         stop |= link_must_stop(cli->link);
         int64_t now_ms = clock_boottime_ms();

@@ -54,6 +54,14 @@ int64_t cli_patience_ms(const struct cli *cli)
     return PATIENCE_ROUNDS * cli_limit_ms(cli);
 }
 
+bool cli_keep(struct cli *cli)
+{
+    struct errbuf err;
+    if (link_keep(cli->link, &err)) return true;
+    if (err.text[0]) cli->err = err; /* else it is not tried yet */
+    return false;
+}
+
 bool cli_check_partition(const struct cli *cli, const char *channel, struct errbuf *err)
 {
     unsigned partition = names_partition(channel, (unsigned)cli->config->partitions);

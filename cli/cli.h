@@ -55,6 +55,9 @@ int64_t cli_limit_ms(const struct cli *cli);
 #define CLI_PAUSE_MS 100
 int64_t cli_patience_ms(const struct cli *cli);
 
+/* Connects again where that is due. False: there is no connection; cli->err still says what went wrong last. */
+MUSTCHECK bool cli_keep(struct cli *cli);
+
 /* False, with err filled: the channel lives in another partition than this configuration's. */
 MUSTCHECK bool cli_check_partition(const struct cli *cli, const char *channel, struct errbuf *err);
 

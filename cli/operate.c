@@ -206,7 +206,7 @@ static bool read_jobs(struct run *run, struct job *const *open, size_t count)
 static bool round_trip(struct run *run, struct job *const *open, size_t count)
 {
     struct cli *cli = run->cli;
-    if (!link_keep(cli->link, &cli->err) || !read_jobs(run, open, count)) return false;
+    if (!cli_keep(cli) || !read_jobs(run, open, count)) return false;
     for (size_t i = 0; i < count; i++)
         if (!open[i]->done) ask(run, open[i]);
     bool ok = round_pending(run->round) == 0 || round_run(run->round, cli->link, cli_limit_ms(cli), &cli->err);

@@ -94,7 +94,7 @@ static bool drop_batch(struct archive *a, struct ledger_round *round, struct arc
     for (size_t i = 0; i < count; i++)
         round_archive(round, &requests[i]);
     while (open > 0) {
-        bool ok = link_keep(cli->link, &cli->err) && round_run(round, cli->link, cli_limit_ms(cli), &cli->err);
+        bool ok = cli_keep(cli) && round_run(round, cli->link, cli_limit_ms(cli), &cli->err);
         open = 0;
         for (size_t i = 0; i < count; i++) {
             struct archive_request *r = &requests[i];

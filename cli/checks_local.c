@@ -11,7 +11,7 @@ void check_partitions(const struct checks_facts *facts, struct finding *finding)
         finding_set(finding, SEVERITY_UNSAFE,
                     "Channels have moved to other partitions: their ledger is not seen there, and items that are "
                     "submitted again are posted again.",
-                    "Set partitions to what it was; it cannot be changed while there are deliveries.",
+                    "Set partitions to what it was; landfall partitions N changes it.",
                     "keys of partition %" PRId64 " exist, and the configuration has %" PRId64 " partitions",
                     facts->survey.highest_partition, config->partitions);
     else if (facts->local.elsewhere.text[0])

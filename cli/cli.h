@@ -83,6 +83,7 @@ enum cli_exit verb_journal(struct cli *cli);
 enum cli_exit verb_audit(struct cli *cli);
 enum cli_exit verb_export(struct cli *cli);
 enum cli_exit verb_archive(struct cli *cli);
+enum cli_exit verb_partitions(struct cli *cli);
 enum cli_exit verb_key(struct cli *cli);
 enum cli_exit verb_drain(struct cli *cli);
 enum cli_exit verb_spool(struct cli *cli);

@@ -31,6 +31,7 @@ static verb_function *const functions[VERB_COUNT] = {
     [VERB_AUDIT] = verb_audit,
     [VERB_EXPORT] = verb_export,
     [VERB_ARCHIVE] = verb_archive,
+    [VERB_PARTITIONS] = verb_partitions,
     [VERB_KEY] = verb_key,
     [VERB_DRAIN] = verb_drain,
     [VERB_SPOOL] = verb_spool,

@@ -150,6 +150,18 @@
       "landfall archive ledger-archive.ndjson --older-than 90d --dry-run",                                             \
       "{file, acted, before_ms, rows, to_archive, exported, lines, dropped, gone_already, changed, kept: {open, "      \
       "newer, not_configured, attempt, awaited, age, unguarded, unreadable}}")                                         \
+    X(PARTITIONS, "partitions", "N", 1, 1, "Change the number of partitions of a fleet that is at rest",               \
+      "Every channel whose partition changes moves there, with all that the ledger knows of it. The fleet is at rest " \
+      "when no worker, reconciler or drain runs (one that has ended shows for half a minute), the queues are empty, "  \
+      "and "                                                                                                           \
+      "none "                                                                                                          \
+      "of the deliveries that would move is claimed or uncertain; otherwise nothing moves, and what is in the way is " \
+      "named. The configuration still has the number that the fleet was started with; until all has moved no process " \
+      "starts, and from then on only with the new number. It may be killed at any point, and run again. Take a "       \
+      "backup "                                                                                                        \
+      "first, and let no cluster move slots meanwhile.",                                                               \
+      "landfall partitions 4 --dry-run",                                                                               \
+      "{acted, from, to, deliveries, keys, not_at_rest (null, or what is in the way)}")                                \
     X(KEY, "key", "[FILE|-]", 0, 1, "Print the idempotency key of an item on a channel",                               \
       "The key depends on the item's content, the channel and the key generation, and for some platforms on the time " \
       "of approval. FILE holds one item; nothing is sent and Redis is not asked.",                                     \
@@ -251,7 +263,7 @@ enum flag_kind {
 #define VERBS_OF_ACTS (VERBS_OF_BULK | VERB_BIT(CONFIRM) | VERB_BIT(PAUSE) | VERB_BIT(RESUME))
 #define VERBS_OF_REDIS                                                                                                 \
     (VERBS_OF_ACTS | VERB_BIT(SUBMIT) | VERB_BIT(STATUS) | VERB_BIT(SHOW) | VERB_BIT(REPORT) | VERB_BIT(LEASES) |      \
-     VERB_BIT(JOURNAL) | VERB_BIT(AUDIT) | VERB_BIT(EXPORT) | VERB_BIT(ARCHIVE))
+     VERB_BIT(JOURNAL) | VERB_BIT(AUDIT) | VERB_BIT(EXPORT) | VERB_BIT(ARCHIVE) | VERB_BIT(PARTITIONS))
 #define VERBS_OF_PLATFORM                                                                                              \
     (VERB_BIT(PLATFORM_LIST) | VERB_BIT(PLATFORM_CHECK) | VERB_BIT(PLATFORM_TRY) | VERB_BIT(PLATFORM_PROBE))
 #define VERBS_OF_CONFIG                                                                                                \
@@ -264,7 +276,7 @@ enum flag_kind {
     X(ID, "--id", FLAG_TEXT, "ID", VERB_BIT(SUBMIT) | VERB_BIT(CONFIRM),                                               \
       "The id of --text's item; without it, it is derived from the text: the same text again is the same delivery")    \
     X(URL, "--url", FLAG_TEXT, "URL", VERB_BIT(CONFIRM), "Address of the post")                                        \
-    X(WHY, "--why", FLAG_TEXT, "TEXT", VERBS_OF_ACTS | VERB_BIT(ARCHIVE),                                              \
+    X(WHY, "--why", FLAG_TEXT, "TEXT", VERBS_OF_ACTS | VERB_BIT(ARCHIVE) | VERB_BIT(PARTITIONS),                       \
       "The reason, which goes into the audit stream with your name and host; required")                                \
     X(NEW_KEY, "--new-key", FLAG_SWITCH, "", VERB_BIT(RETRY),                                                          \
       "Under a new idempotency key: for platforms that keep a failure under the old one")                              \
@@ -276,7 +288,8 @@ enum flag_kind {
     X(REASON, "--reason", FLAG_TEXT, "REASON", VERBS_OF_BULK, "Pick deliveries that are in it for this reason")        \
     X(OLDER_THAN, "--older-than", FLAG_WHEN, "TIME", VERBS_OF_BULK | VERB_BIT(JOURNAL) | VERB_BIT(ARCHIVE),            \
       "Those that came into their state longer ago than this, or before this time")                                    \
-    X(YES, "--yes", FLAG_SWITCH, "", VERBS_OF_BULK | VERB_BIT(ARCHIVE), "Do it to all that were picked")               \
+    X(YES, "--yes", FLAG_SWITCH, "", VERBS_OF_BULK | VERB_BIT(ARCHIVE) | VERB_BIT(PARTITIONS),                         \
+      "Do it to all that were picked")                                                                                 \
     X(NO_GUARD, "--no-guard", FLAG_SWITCH, "", VERB_BIT(ARCHIVE),                                                      \
       "Also rows whose items nothing would hold back if they were submitted again")                                    \
     X(MAP, "--map", FLAG_TEXT, "PROGRAM", VERB_BIT(SUBMIT) | VERB_BIT(AUDIT),                                          \
@@ -289,7 +302,7 @@ enum flag_kind {
     X(HOLD, "--hold", FLAG_SWITCH, "", VERB_BIT(SUBMIT), "Wait for a person's approval")                               \
     X(BACKFILL, "--backfill", FLAG_SWITCH, "", VERB_BIT(SUBMIT),                                                       \
       "Take old items too: their date does not hold them back")                                                        \
-    X(DRY_RUN, "--dry-run", FLAG_SWITCH, "", VERB_BIT(SUBMIT) | VERB_BIT(ARCHIVE),                                     \
+    X(DRY_RUN, "--dry-run", FLAG_SWITCH, "", VERB_BIT(SUBMIT) | VERB_BIT(ARCHIVE) | VERB_BIT(PARTITIONS),              \
       "Write nothing, and say which items are new, the same or conflicting")                                           \
     X(VERBOSE, "--verbose", FLAG_SWITCH, "", VERB_BIT(SUBMIT), "Print a line for each delivery")                       \
     X(CHANNEL, "--channel", FLAG_CHANNEL, "CHANNEL",                                                                   \
@@ -317,6 +330,9 @@ enum flag_kind {
     X(OLDER_THAN, ARCHIVE, "What was settled longer ago than this, or before this time; required")                     \
     X(YES, ARCHIVE, "Move the rows")                                                                                   \
     X(DRY_RUN, ARCHIVE, "Say what would be moved and what stays, and write nothing; so does archive without --yes")    \
+    X(WHY, PARTITIONS, "The reason, which goes into the audit stream with your name and host; required with --yes")    \
+    X(YES, PARTITIONS, "Move the channels")                                                                            \
+    X(DRY_RUN, PARTITIONS, "Say what would be moved, or what is in the way, and write nothing")                        \
     X(CHANNEL, KEY, "The channel that the item would go to")
 
 enum flag_id {

@@ -47,6 +47,11 @@ bool setup_environment(const struct ledger *ledger, const char *theirs, struct e
 bool setup_home(const struct ledger *ledger, const struct reads_epoch *epoch, struct errbuf *err)
 {
     if (!setup_environment(ledger, epoch->environment, err)) return false;
+    if (epoch->partitions < 0)
+        return errbuf_set(err,
+                          "the number of partitions is being changed to %" PRId64
+                          ", and that is not over: landfall partitions %" PRId64 " --yes goes on with it",
+                          -epoch->partitions, -epoch->partitions);
     return epoch->partitions == 0 || epoch->partitions == ledger->partitions ||
            errbuf_set(err,
                       "this fleet was started with %" PRId64 " partitions, the configuration says %" PRId64

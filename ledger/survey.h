@@ -35,7 +35,7 @@ struct survey {
     int64_t keys, rows, agenda; /* looked at */
     bool complete;              /* all keys were looked at, and all rows */
     bool agenda_complete;
-    int64_t highest_partition;     /* of keys under the prefix */
+    int64_t highest_partition;     /* of keys of a channel, a delivery or a process */
     int64_t foreign_partitions;    /* keys of other partitions */
     struct survey_list unknown;    /* keys under the prefix whose kind or name this version does not know */
     struct survey_list endless;    /* leases without an end */

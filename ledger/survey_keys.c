@@ -119,7 +119,7 @@ static void take_key(const struct names *names, const char *key, struct survey_n
     case SURVEY_KEY_FOREIGN: out->foreign_partitions++; break;
     case SURVEY_KEY_OTHER: break;
     }
-    if (partition > out->highest_partition) out->highest_partition = partition;
+    if (suffix && partition > out->highest_partition) out->highest_partition = partition;
 }
 
 bool survey_keys_read(const struct ledger *ledger, struct redis_link *link, const struct survey_bounds *bounds,

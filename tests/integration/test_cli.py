@@ -13,9 +13,9 @@ from lib.tree import TOP, program
 
 PLATFORM = ["platform list", "platform check", "platform try", "platform probe"]
 VERBS = ["submit", "status", "show", "report", "retry", "approve", "confirm", "cancel", "reject", "pause", "resume", "leases",
-         "journal", "audit", "export", "archive", "key", "drain", "spool", "doctor", "config", *PLATFORM, "completion", "man", "help"]
+         "journal", "audit", "export", "archive", "partitions", "key", "drain", "spool", "doctor", "config", *PLATFORM, "completion", "man", "help"]
 # Examples end with 0, but for these: what they are about is not settled.
-EXAMPLE_CODES = {"status": 3, "show": 3, "audit": 5, "doctor": 4}
+EXAMPLE_CODES = {"status": 3, "show": 3, "audit": 5, "partitions": 3, "doctor": 4}
 
 
 @pytest.fixture

@@ -420,9 +420,9 @@ def test_queue(cli):
 
 def test_partitions(cli):
     assert severity(cli, "partitions") == "ok"
-    cli.client.set("lf:{3}:epoch", 1)
+    cli.client.set("lf:{3}:channel:blog/brand", 1)
     assert severity(cli, "partitions") == "unsafe"
-    cli.client.delete("lf:{3}:epoch")
+    cli.client.delete("lf:{3}:channel:blog/brand")
     for partition in (0, 1):
         cli.config(partitions=2, partition=partition)
         served = [channel for channel in ("blog/brand", "news/brand")

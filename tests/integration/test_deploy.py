@@ -101,7 +101,22 @@ def test_the_package_has_programs_descriptors_units_pages_and_a_user(tmp_path):
                  "man1/landfall.1", "bash-completion/completions/landfall"):
         assert re.search(rf"/{re.escape(path)}(\.gz)?\n", files), path
     depends = run("dpkg-deb", "--field", str(tmp_path / package), "Depends")
-    assert all(library in depends for library in ("libhiredis", "libcurl", "libjq", "ca-certificates")), depends
+    assert all(library in depends for library in ("libhiredis", "libcurl", "libjq", "ca-certificates", "passwd")), depends
+
+
+def test_the_package_makes_its_user_also_where_there_is_no_systemd(tmp_path):
+    """A machine that has a shell, and of the programs that make users only useradd: it says what it was called with."""
+    for name, text in (("getent", "exit 2"), ("useradd", f'echo "$@" >>{tmp_path}/called')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    postinst = ["/bin/sh", os.path.join(TOP, "deploy", "systemd", "postinst"), "configure"]
+    subprocess.run(postinst, env={"PATH": str(tmp_path)}, check=True, timeout=30, capture_output=True)
+    (tmp_path / "getent").write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    subprocess.run(postinst, env={"PATH": str(tmp_path)}, check=True, timeout=30, capture_output=True)
+    with open(os.path.join(TOP, "deploy", "systemd", "landfall.sysusers"), encoding="utf-8") as file:
+        home = file.read().split()[-1]
+    called = (tmp_path / "called").read_text(encoding="utf-8").splitlines()
+    assert len(called) == 1 and called[0].endswith(" landfall") and f"--home-dir {home} " in called[0], called
 
 
 # ---- containers

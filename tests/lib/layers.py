@@ -25,7 +25,9 @@ COMMAND_LIMIT_S = 540
 FILES_AT_ONCE = 3
 # Images are built in there, servers of others installed, faults injected for minutes.
 SLOW_LIMIT_S = 3600
-SLOW = ("compose", "faults", "mutations", "real")
+SLOW = ("compose", "faults", "mutations", "real", "peers")
+# Their figures are what they are run for.
+TOLD = ("peers",)
 PR_SET_CHILD_SUBREAPER = 36
 
 # name -> (kind, what). The first group runs by default, the second with `all`; what has no tests yet is passed over.
@@ -47,9 +49,10 @@ MORE_LAYERS = {
     "compose": ("pytest", "compose"),
     "faults": ("pytest", "faults"),
 }
-# Only when it is named: it downloads and installs servers.
+# Only when they are named: they download and install what others have written.
 NAMED_LAYERS = {
     "real": ("pytest", "real"),
+    "peers": ("pytest", "peers"),
 }
 LAYERS = {**DEFAULT_LAYERS, **MORE_LAYERS, **NAMED_LAYERS}
 
@@ -136,7 +139,8 @@ def run_pytest_file(path, scratch):
     """One test file in its own pytest with its own temporary folder; its output where a count does not say it all."""
     name = os.path.relpath(path, os.path.join(TOP, "tests")).replace(os.sep, ".")
     junit = os.path.join(scratch, f"{name}.xml")
-    slow = name.split(".")[0] in SLOW
+    layer = name.split(".")[0]
+    slow = layer in SLOW
     started = time.monotonic()
     patience = ["-o", "faulthandler_timeout=0"] if slow else []
     code, output = run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *patience, "-qq", "-rs", "--junitxml", junit,
@@ -145,7 +149,7 @@ def run_pytest_file(path, scratch):
                        limit_s=SLOW_LIMIT_S if slow else COMMAND_LIMIT_S)
     # 5: the file has no tests in it (yet).
     count = Count() if code == 5 else judge(name, code, junit, (0,))
-    more = output if count.failed or count.skipped else ""
+    more = output if count.failed or count.skipped or layer in TOLD else ""
     print(f"--- {name}: {count} in {time.monotonic() - started:.1f} s\n{more}", end="", flush=True)
     return count
 

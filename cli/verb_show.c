@@ -158,8 +158,8 @@ static enum cli_exit show(struct cli *cli, const char *name, const struct delive
         errbuf_set(&cli->err, "%s: there is no such delivery", name);
         if (queued > 0)
             errbuf_set(&cli->err,
-                       "%s: there is no such delivery; %" PRId64 " entries are in the queue, and become "
-                       "deliveries when a worker reads them",
+                       "%s: there is no such delivery; entries in the queue, which become deliveries when a worker "
+                       "reads them: %" PRId64,
                        name, queued);
         return cli_fail(cli, EXIT_MISSING);
     }

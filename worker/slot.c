@@ -20,8 +20,7 @@ struct slot *slot_acquire(struct worker *w)
     for (int i = 0; i < w->slot_count; i++) {
         struct slot *slot = &w->slots[i];
         if (slot->phase == SLOT_FREE) {
-            memset(slot, 0, sizeof *slot);
-            slot->owner.kind = OWNER_SLOT;
+            slot->owner.kind = OWNER_SLOT; /* all else is 0: slot_release() left it so */
             slot->ready_boot_ms = clock_boottime_ms();
             random_hex(slot->token, sizeof slot->token);
             slot->phase = SLOT_CLAIM;

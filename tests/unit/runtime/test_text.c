@@ -107,6 +107,29 @@ static void test_tokens(void **state)
     assert_string_not_equal(first, second);
 }
 
+/* Each of the 16 digits comes at each place: the bytes that are printed are not those that are already overwritten. */
+static void test_hex_of_every_size(void **state)
+{
+    (void)state;
+    char text[42];
+    for (size_t size = 1; size < sizeof text; size += 2) {
+        unsigned seen[sizeof text] = {0};
+        for (int round = 0; round < 400; round++) {
+            memset(text, 'x', sizeof text);
+            random_hex(text, size);
+            assert_int_equal(strlen(text), size - 1);
+            assert_int_equal(text[size], 'x');
+            for (size_t i = 0; i + 1 < size; i++) {
+                const char *digit = strchr("0123456789abcdef", text[i]);
+                assert_non_null(digit);
+                seen[i] |= 1U << (digit - "0123456789abcdef");
+            }
+        }
+        for (size_t i = 0; i + 1 < size; i++)
+            assert_int_equal(seen[i], 0xffff);
+    }
+}
+
 static void test_bounds(void **state)
 {
     (void)state;
@@ -124,9 +147,13 @@ static void test_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_characters),  cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_error_texts), cmocka_unit_test(test_long_error_texts_are_cut_between_characters),
-        cmocka_unit_test(test_tokens),      cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_characters),
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_error_texts),
+        cmocka_unit_test(test_long_error_texts_are_cut_between_characters),
+        cmocka_unit_test(test_hex_of_every_size),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,6 +124,14 @@ bool descriptor_run(struct descriptor *descriptor, enum descriptor_half half, co
            program_run(descriptor->own->programs[half], part, input, result, err);
 }
 
+bool descriptor_run_over(struct descriptor *descriptor, enum descriptor_half half, const char *part,
+                         const struct program_input *input, json_t **result, struct errbuf *err)
+{
+    *result = NULL;
+    return descriptor_compiles(descriptor, half, err) &&
+           program_run_over(descriptor->own->programs[half], part, input, result, err);
+}
+
 const char *descriptor_program_text(const struct descriptor *descriptor, const char *part)
 {
     const struct shape_reader *reader = &descriptor->own->reader;

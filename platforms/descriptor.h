@@ -83,6 +83,7 @@ enum descriptor_outcome { DESCRIPTOR_OUTCOMES(X) };
 
 enum descriptor_half { DESCRIPTOR_READ, DESCRIPTOR_WRITE, DESCRIPTOR_HALVES };
 
+struct program_input;
 struct descriptor_setting {
     const char *name;
     enum descriptor_setting_type type;
@@ -244,6 +245,10 @@ MUSTCHECK bool descriptor_compiles(struct descriptor *descriptor, enum descripto
 /* Run one of its programs; compiles the half at the first call. *result is the caller's. err names file and path. */
 MUSTCHECK bool descriptor_run(struct descriptor *descriptor, enum descriptor_half half, const char *part,
                               const json_t *input, json_t **result, struct errbuf *err);
+
+/* The same over an input that several of its programs see (platforms/program.h). */
+MUSTCHECK bool descriptor_run_over(struct descriptor *descriptor, enum descriptor_half half, const char *part,
+                                   const struct program_input *input, json_t **result, struct errbuf *err);
 
 /* What stands in the file for one of its programs; borrowed. */
 const char *descriptor_program_text(const struct descriptor *descriptor, const char *part);

@@ -13,6 +13,7 @@
 #include "platforms/auth.h"
 #include "platforms/foreign.h"
 #include "platforms/origin.h"
+#include "platforms/program.h"
 #include "runtime/buf.h"
 #include "runtime/die.h"
 #include "runtime/random.h"
@@ -94,7 +95,7 @@ static bool cut(const struct holes *holes, const char *bytes, size_t len, enum f
 struct render {
     struct channel *channel;
     enum descriptor_half half;
-    json_t *input;
+    struct program_input *input;
     struct holes holes;
     struct form *form;
     struct errbuf *err;
@@ -107,7 +108,7 @@ static bool complain(struct render *render, const char *part, const char *what)
 
 static bool run(struct render *render, const char *part, json_t **result)
 {
-    return descriptor_run(render->channel->descriptor, render->half, part, render->input, result, render->err);
+    return descriptor_run_over(render->channel->descriptor, render->half, part, render->input, result, render->err);
 }
 
 static bool render_text(struct render *render, const char *part, const json_t *value, enum form_encoding encoding,
@@ -261,14 +262,16 @@ bool form_render(struct channel *channel, enum descriptor_half half, const struc
     memset(form, 0, sizeof(*form));
     snprintf(form->method, sizeof(form->method), "%s", request->method);
     offer_all(&render.holes, channel->descriptor);
-    render.input = json_copy((json_t *)input);
-    if (json_object_set_new(render.input, "hole", holes_to_json(&render.holes)) != 0) die("out of memory");
+    json_t *seen = json_copy((json_t *)input);
+    if (json_object_set_new(seen, "hole", holes_to_json(&render.holes)) != 0) die("out of memory");
+    render.input = program_input_new(seen);
+    json_decref(seen);
 
     bool ok = render_url(&render, request->url_part) && render_headers(&render, request->headers_part) &&
               render_body(&render, request);
     if (ok && !request->anonymous) auth_add_headers(channel, form);
     ok = ok && (form_check(form, err) || errbuf_prefix(err, "%s: $.%s", channel->descriptor->file, request->url_part));
-    json_decref(render.input);
+    program_input_free(&render.input);
     if (ok) form->foreign = foreign_form(channel, request, form);
     if (!ok) form_fini(form);
     return ok;

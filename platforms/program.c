@@ -436,28 +436,62 @@ static bool take_only_result(struct program *program, const char *part, json_t *
     return true;
 }
 
-bool program_run(struct program *program, const char *part, const json_t *input, json_t **result, struct errbuf *err)
+static jv carry_over(const json_t *input)
+{
+    struct budget budget = {PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX};
+    return json_is_object(input) ? to_jv(input, &budget) : jv_invalid();
+}
+
+/* own_input is not valid where it was too large or too deep. */
+static bool run(struct program *program, const char *part, jv own_input, json_t **result, struct errbuf *err)
 {
     *result = NULL;
     bool known = false;
     for (size_t i = 0; i < program->count && !known; i++)
         known = strcmp(program->paths[i], part) == 0;
-    if (!known)
-        return errbuf_set(err,
-                          "%s: $.%s: there is no such program; it is named by its place, such as reads.prepare[0].keep",
-                          program->file, part);
-
-    struct budget budget = {PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX};
-    jv value = json_is_object(input) ? to_jv(input, &budget) : jv_invalid();
-    if (!jv_is_valid(value)) {
-        jv_free(value);
+    if (!known || !jv_is_valid(own_input)) {
+        jv_free(own_input);
+        if (!known)
+            return errbuf_set(
+                err, "%s: $.%s: there is no such program; it is named by its place, such as reads.prepare[0].keep",
+                program->file, part);
         return errbuf_set(err, "%s: $.%s: its input is larger than %zu bytes or deeper than %d levels", program->file,
                           part, PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX);
     }
     program->message[0] = '\0';
-    jq_start(program->jq, jv_object_set(value, jv_string("part"), jv_string(part)), 0);
+    jq_start(program->jq, jv_object_set(own_input, jv_string("part"), jv_string(part)), 0);
     bool ok = take_only_result(program, part, result, err);
     /* Let go of what the run still holds. */
     jq_start(program->jq, jv_null(), 0);
     return ok;
+}
+
+bool program_run(struct program *program, const char *part, const json_t *input, json_t **result, struct errbuf *err)
+{
+    return run(program, part, carry_over(input), result, err);
+}
+
+struct program_input {
+    jv value;
+};
+
+struct program_input *program_input_new(const json_t *input)
+{
+    struct program_input *made = xmalloc(sizeof *made);
+    made->value = carry_over(input);
+    return made;
+}
+
+void program_input_free(struct program_input **input)
+{
+    if (!*input) return;
+    jv_free((*input)->value);
+    free(*input);
+    *input = NULL;
+}
+
+bool program_run_over(struct program *program, const char *part, const struct program_input *input, json_t **result,
+                      struct errbuf *err)
+{
+    return run(program, part, jv_copy(input->value), result, err);
 }

@@ -26,6 +26,7 @@
 #define PROGRAM_RESULT_DEPTH_MAX CANONICAL_DEPTH_MAX /* what is printed must fit */
 
 struct program;
+struct program_input;
 
 struct program_part {
     const char *path; /* "write.request.url": names the part and says where its text stands */
@@ -40,5 +41,12 @@ void program_free(struct program **program);
 /* Run one part over an input object, which is not changed (its member "part" is ours). *result is the caller's. */
 MUSTCHECK bool program_run(struct program *program, const char *part, const json_t *input, json_t **result,
                            struct errbuf *err);
+
+/* An input carried over into jq once, for several parts: that costs more than most parts do. Good for every program;
+ * one that is too large is an error of each run. The caller ends with program_input_free(). */
+struct program_input *program_input_new(const json_t *input);
+void program_input_free(struct program_input **input);
+MUSTCHECK bool program_run_over(struct program *program, const char *part, const struct program_input *input,
+                                json_t **result, struct errbuf *err);
 
 #endif

@@ -224,6 +224,42 @@ static void test_runs_are_apart(void **state)
     json_decref(good);
 }
 
+/* One input for several parts and programs: none sees what another one did to it. */
+static void test_an_input_for_several_runs(void **state)
+{
+    (void)state;
+    struct program_part parts[] = {
+        {"a", ".list += [2] | .x = 1 | .list"}, {"b", "[.x, .list, .part]"}, {"c", "error(.x)"}};
+    struct program *program, *other;
+    struct errbuf err;
+    json_t *json = json_of("{'x': 0, 'list': [1]}"), *got, *wanted = json_of("[0, [1], 'b']");
+    assert_true(program_new("file.json", parts, 3, &program, &err));
+    assert_true(program_new("other.json", parts, 2, &other, &err));
+    struct program_input *input = program_input_new(json);
+    for (int i = 0; i < 3; i++) {
+        assert_true(program_run_over(program, "a", input, &got, &err));
+        assert_int_equal(json_array_size(got), 2);
+        json_decref(got);
+        assert_false(program_run_over(program, "c", input, &got, &err));
+        assert_false(program_run_over(program, "d", input, &got, &err));
+        assert_has(err.text, "$.d: there is no such program");
+        assert_true(program_run_over(other, "b", input, &got, &err));
+        assert_true(json_equal(got, wanted));
+        json_decref(got);
+    }
+    program_input_free(&input);
+    assert_null(input);
+    program_input_free(&input);
+    input = program_input_new(wanted); /* no object */
+    assert_false(program_run_over(program, "a", input, &got, &err));
+    assert_has(err.text, "$.a: its input is larger");
+    program_input_free(&input);
+    program_free(&program);
+    program_free(&other);
+    json_decref(wanted);
+    json_decref(json);
+}
+
 static void test_bounds(void **state)
 {
     (void)state;
@@ -289,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_compile_error_names_the_part),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_runs_are_apart),
+        cmocka_unit_test(test_an_input_for_several_runs),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_home_is_not_read),
     };

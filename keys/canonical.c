@@ -2,6 +2,7 @@
 /* Writes RFC 8785 bytes; see canonical.h. Walks the value with its own stack, so depth costs no C stack. */
 #include "keys/canonical.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,17 +54,41 @@ static void put_escape(struct writer *writer, unsigned char c)
         put(writer, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
 }
 
+/* Eight bytes at once: is one of them below n (at most 128)? https://graphics.stanford.edu/~seander/bithacks.html */
+static bool has_less(uint64_t bytes, uint64_t n)
+{
+    const uint64_t ones = UINT64_MAX / 255;
+    return ((bytes - ones * n) & ~bytes & ones * 128) != 0;
+}
+
+static bool has_byte(uint64_t bytes, unsigned char wanted)
+{
+    return has_less(bytes ^ (UINT64_MAX / 255 * wanted), 1);
+}
+
+/* How many of the first bytes certainly need no escape; a multiple of eight. */
+static size_t plain_words(const char *text, size_t len)
+{
+    size_t at = 0;
+    for (uint64_t word; at + sizeof word <= len; at += sizeof word) {
+        memcpy(&word, text + at, sizeof word);
+        if (has_less(word, 0x20) || has_byte(word, '"') || has_byte(word, '\\')) break;
+    }
+    return at;
+}
+
 static void put_string(struct writer *writer, const char *text, size_t len)
 {
     size_t done = 0;
 
     put_char(writer, '"');
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = plain_words(text, len); i < len; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c >= 0x20 && c != '"' && c != '\\') continue;
         put(writer, text + done, i - done);
         put_escape(writer, c);
         done = i + 1;
+        i += plain_words(text + done, len - done);
     }
     put(writer, text + done, len - done);
     put_char(writer, '"');

@@ -179,6 +179,41 @@ static void test_values(void **state)
         assert_canonical(cases[i].in, cases[i].out);
 }
 
+/* Strings are looked through eight bytes at a time: every byte at every place of a word, and of two in a string. */
+static void test_bytes_at_every_place(void **state)
+{
+    (void)state;
+    static const char *const bytes[][2] = {{"\x1f", "\\u001f"},
+                                           {"\n", "\\n"},
+                                           {"\"", "\\\""},
+                                           {"\\", "\\\\"},
+                                           {" ", " "},
+                                           {"!", "!"},
+                                           {"#", "#"},
+                                           {"[", "["},
+                                           {"]", "]"},
+                                           {"\x7f", "\x7f"},
+                                           {"\xc2\x80", "\xc2\x80"},
+                                           {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"}};
+    for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
+        for (int before = 0; before < 18; before++) {
+            for (int after = 0; after < 18; after++) {
+                char raw[64], expected[128];
+                size_t len;
+                snprintf(raw, sizeof raw, "%.*s%s%.*s%s", before, "aaaaaaaaaaaaaaaaaa", bytes[i][0], after,
+                         "zzzzzzzzzzzzzzzzzz", bytes[i][0]);
+                snprintf(expected, sizeof expected, "\"%.*s%s%.*s%s\"", before, "aaaaaaaaaaaaaaaaaa", bytes[i][1],
+                         after, "zzzzzzzzzzzzzzzzzz", bytes[i][1]);
+                json_t *value = json_string(raw);
+                char *text = canonical_write(value, &len);
+                assert_string_equal(text, expected);
+                free(text);
+                json_decref(value);
+            }
+        }
+    }
+}
+
 static void test_deep_and_wide(void **state)
 {
     (void)state;
@@ -216,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_literals_and_strings_of_the_rfc),
         cmocka_unit_test(test_order_of_the_rfc),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_bytes_at_every_place),
         cmocka_unit_test(test_deep_and_wide),
     };
     return RUN_IN_ALL_LOCALES(tests);

@@ -34,10 +34,15 @@ bool alive_tell(const struct ledger *ledger, struct redis_link *link, const char
     args_key(&args, &ledger->names, NAMES_EPOCH, NULL);
     args_text(&args, "partitions");
     args_number(&args, ledger->partitions);
+    /* What another server knows of us that took over before it had heard of a claim (epoch.lua). */
+    args_command(&args, "HSETNX");
+    args_key(&args, &ledger->names, NAMES_EPOCH, NULL);
+    args_text(&args, "first_run_id");
+    args_text(&args, link_run_id(link));
     args_command(&args, "TIME");
     bool ok = args_read(&args, link, &replies, limit_ms, err);
-    const int64_t seconds = ok ? answer_number_or_0(answer_at(replies[2], 0)) : 0;
-    if (seconds > 0) link_note_time(link, seconds * 1000 + answer_number_or_0(answer_at(replies[2], 1)) / 1000);
+    const int64_t seconds = ok ? answer_number_or_0(answer_at(replies[3], 0)) : 0;
+    if (seconds > 0) link_note_time(link, seconds * 1000 + answer_number_or_0(answer_at(replies[3], 1)) / 1000);
     if (ok) args_free_replies(replies, args.command_count);
     args_fini(&args);
     return ok;

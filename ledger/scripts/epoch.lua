@@ -7,6 +7,7 @@ local epoch = {}
 local function read_epoch()
     local fields = pairs_of(redis.call('HGETALL', global.epoch))
     epoch.environment, epoch.run_id = fields.environment, fields.run_id
+    epoch.first_run_id = fields.first_run_id -- of the first heartbeat: claims may have been made there and never told here
     for _, name in ipairs({'server_ms', 'rewound_at', 'no_absence_before', 'doubt_until', 'leap_until', 'born_at'}) do
         epoch[name] = number_of(fields[name]) or 0
     end
@@ -39,12 +40,13 @@ local function note_epoch(run_id, environment, longest_window)
         set[#set + 1] = type(value) == 'number' and text(value) or value
     end
     if not epoch.environment then put('environment', environment) end
-    if epoch.run_id and epoch.run_id ~= run_id then
+    local known = epoch.run_id or epoch.first_run_id
+    if known and known ~= run_id then
         put('rewound_at', now)
         put('doubt_until', now + 10000)
         put('no_absence_before', math.max(epoch.no_absence_before, now + longest_window))
     end
-    local restarted_at = not epoch.run_id and restart_without_epoch()
+    local restarted_at = not epoch.run_id and (not known or known == run_id) and restart_without_epoch()
     if restarted_at then
         put('rewound_at', restarted_at)
         put('no_absence_before', math.max(epoch.no_absence_before, restarted_at + longest_window))

@@ -144,8 +144,7 @@ class Rig:
 
     def end_processes(self):
         for process in self.processes:
-            process.resume()
-            process.stop()
+            process.kill()
         self.processes = []
 
     def check_alive(self):

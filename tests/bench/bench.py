@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -133,6 +134,7 @@ def wanted_cases(options):
 
 def main(argv):
     options = arguments(argv)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that what was started is ended
     build()
     started = time.monotonic()
     subjects = {"product": Product(), "bare": Bare()}

@@ -111,8 +111,8 @@ static void keep_header(struct answer *answer, const char *name, const char *val
 /* Name and value of a cookie (RFC 6265, section 5.2); attributes are passed over, what is deleted is none. */
 static void keep_cookie(struct answer *answer, const char *line, size_t len)
 {
-    size_t pair_len = strcspn(line, ";");
-    if (pair_len > len) pair_len = len;
+    const char *end = memchr(line, ';', len); /* nothing ends the line but its length */
+    size_t pair_len = end ? (size_t)(end - line) : len;
     const char *equals = memchr(line, '=', pair_len);
     if (!equals || equals == line || json_object_size(answer->cookies) >= ANSWER_COOKIES_MAX) return;
     for (size_t i = 0; i < pair_len; i++)
@@ -188,7 +188,9 @@ static json_t *cookies_to_json(const struct answer *answer)
     struct buf text;
     buf_init(&text, ANSWER_HEADER_MAX_BYTES);
     json_object_foreach(answer->cookies, name, value)
+    {
         buf_append_format(&text, "%s%s=%s", text.len > 0 ? "; " : "", name, json_string_value(value));
+    }
     json_t *out = text.len > 0 && !text.cut ? json_string(buf_text(&text)) : NULL;
     buf_fini(&text);
     return out;

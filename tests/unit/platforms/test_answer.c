@@ -155,6 +155,26 @@ static void test_headers(void **state)
     answer_fini(&answer);
 }
 
+/* The bytes of a header end where the caller says, and with no NUL: a reader that looks for one reads what is not ours.
+ */
+static void test_a_cookie_at_the_end_of_its_bytes(void **state)
+{
+    (void)state;
+    static const char line[] = "Set-Cookie: session=abc";
+    const size_t len = sizeof line - 1;
+    struct answer answer;
+    answer_init(&answer, 1000);
+    char *exact = malloc(len);
+    assert_non_null(exact);
+    memcpy(exact, line, len);
+    answer_header_line(&answer, exact, len);
+    free(exact);
+    answer_header_line(&answer, "Set-Cookie: other=1; path=/", strlen("Set-Cookie: other=1"));
+    assert_string_equal(json_string_value(json_object_get(answer.cookies, "session")), "abc");
+    assert_string_equal(json_string_value(json_object_get(answer.cookies, "other")), "1");
+    answer_fini(&answer);
+}
+
 static void test_content_types(void **state)
 {
     (void)state;
@@ -241,9 +261,11 @@ static void test_for_programs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_what_is_taken), cmocka_unit_test(test_what_is_not),
-        cmocka_unit_test(test_depth),   cmocka_unit_test(test_headers),       cmocka_unit_test(test_content_types),
-        cmocka_unit_test(test_bounds),  cmocka_unit_test(test_for_programs),
+        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_what_is_taken),
+        cmocka_unit_test(test_what_is_not),   cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_headers),       cmocka_unit_test(test_a_cookie_at_the_end_of_its_bytes),
+        cmocka_unit_test(test_content_types), cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_for_programs),
     };
     return cmocka_run_group_tests_name("answer", tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static void test_what_a_channel_changes(void **state)
     struct descriptor_set *descriptors;
     struct errbuf err;
     if (!load("{'mastodon/brand': {" M ", 'pace': {'spacing_ms': 5, 'burst': 3}, 'max_age_ms': 1000, 'on_absent': "
-                                       "'hold', 'handed_back_per_minute': 6,"
+              "'hold', 'handed_back_per_minute': 6,"
               "'max_attempts': 2, 'write_limit_ms': 200, 'paused': true, 'times': {'late_commit_ms': 1, "
               "'visibility_lag_ms': 0,"
               "'clean_misses': 1, 'lease_ms': 1000, 'margin_ms': 50, 'key_window_ms': 7000}}}",

@@ -73,6 +73,7 @@ class Engine:
         if not shutil.which("debootstrap"):
             raise Missing(f"{BASE} cannot be pulled, and there is no debootstrap to make it with")
         with tempfile.TemporaryDirectory(prefix="landfall-base-") as folder:
+            os.chmod(folder, 0o755)  # it becomes the image's root, into which everybody has to see
             made = subprocess.run(["debootstrap", "--variant=minbase", "trixie", folder], capture_output=True, text=True,
                                   timeout=STEP_LIMIT_S)
             if made.returncode:

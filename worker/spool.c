@@ -8,6 +8,7 @@
 #include "runtime/clock.h"
 #include "runtime/die.h"
 #include "runtime/log.h"
+#include "worker/gauges.h"
 
 #define SPOOL_LOOK_MS   30000
 #define SPOOL_RETRY_MS  2000               /* after the disk refused a line */
@@ -187,8 +188,10 @@ static void told(void *context, const struct spool_told *t)
                           LOG_S("why", t->why));
         return;
     }
-    if (t->duplicate)
+    if (t->duplicate) {
         log_event(LOG_LEVEL_ERROR, "delivery.duplicate", LOG_S("delivery", r->delivery), LOG_S("other", r->ext_id));
+        meters_duplicate(&w->gauges->ledger, r->channel);
+    }
     if (t->alert)
         log_event(LOG_LEVEL_ERROR, "delivery.alert", LOG_S("delivery", r->delivery),
                   LOG_S("why", "it was rejected and exists"));

@@ -2,15 +2,15 @@
 """What is measured: the worker, the bare loop, BullMQ. Each starts its processes in a rig and knows when all is done."""
 import json
 import os
-import shutil
 import subprocess
 
 from bench.rig import QUEUE, SECRET
+from lib import npm
 from lib.procs import free_port
 from lib.tree import TOP, program
 
 PEERS = os.path.join(TOP, "tests", "peers")
-INSTALL_LIMIT_S = 120
+FILL_LIMIT_S = 120
 
 
 class Product:
@@ -76,7 +76,7 @@ class Bullmq:
 
     def fill(self, rig, first, count):
         subprocess.run(["node", "worker.mjs", "fill", str(rig.redis.port), str(first), str(count), str(len(rig.content()))],
-                       cwd=self.folder, check=True, timeout=INSTALL_LIMIT_S)
+                       cwd=self.folder, check=True, timeout=FILL_LIMIT_S)
 
     def settled(self, rig, total):
         return rig.db.llen("bull:bench:active") == 0 and rig.db.llen("bull:bench:wait") == 0
@@ -84,27 +84,9 @@ class Bullmq:
 
 def install_peers(build):
     """(folder, None), or (None, why there are no peers). The versions stand in tests/peers/package.json."""
-    if not shutil.which("npm") or not shutil.which("node"):
-        return None, "node and npm are not installed"
     folder = os.path.join(build, "peers")
-    os.makedirs(folder, exist_ok=True)
-    for name in ("package.json", "worker.mjs"):
-        shutil.copy(os.path.join(PEERS, name), folder)
-    with open(os.path.join(folder, "package.json"), encoding="utf-8") as wanted:
-        versions = json.load(wanted)["dependencies"]
-    if versions == {name: installed(folder, name) for name in versions}:
-        return folder, None
     try:
-        done = subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"],
-                              cwd=folder, capture_output=True, text=True, timeout=INSTALL_LIMIT_S, check=False)
-    except subprocess.TimeoutExpired:
-        return None, f"npm install did not end within {INSTALL_LIMIT_S} s"
-    return (folder, None) if done.returncode == 0 else (None, f"npm install ended with {done.returncode}: npm is out of reach")
-
-
-def installed(folder, name):
-    try:
-        with open(os.path.join(folder, "node_modules", name, "package.json"), encoding="utf-8") as package:
-            return json.load(package)["version"]
-    except OSError:
-        return None
+        npm.installed(folder, os.path.join(PEERS, "package.json"), os.path.join(PEERS, "worker.mjs"))
+    except npm.NotToBeHad as missing:
+        return None, str(missing)
+    return folder, None

@@ -23,12 +23,6 @@ def running():
         yield simulator
 
 
-@pytest.fixture
-def sim(running):
-    running.reset()
-    return running
-
-
 class Wiki:
     def __init__(self, sim):
         self.url, self.cookie = sim.urls["k"] + "/api.php?", ""

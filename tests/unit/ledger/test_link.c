@@ -106,7 +106,10 @@ static void a_server_that_is_not_there(void **state)
 static void tls_that_is_not_built_in_is_refused_with_words(void **state)
 {
     (void)state;
-    if (link_tls_is_built_in()) skip();
+    if (link_tls_is_built_in()) {
+        print_message("skipped: this build has TLS to Redis (tests/integration/test_redis_tls.py tries it)\n");
+        skip();
+    }
     struct link_address address = {.url = "rediss://127.0.0.1:1"};
     struct redis_link *link = link_new(&address);
     struct errbuf err;

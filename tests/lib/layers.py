@@ -42,7 +42,6 @@ DEFAULT_LAYERS = {
 }
 MORE_LAYERS = {
     "mutations": ("pytest", "mutations"),
-    "scenario": ("pytest", "scenario"),
     "fuzz": ("pytest", "fuzz"),
     "valgrind": ("pytest", "valgrind"),
     "tidy": ("pytest", "tidy"),

@@ -133,7 +133,9 @@ static bool connect_socket(struct redis_link *link, const char *unix_path, const
     (void)redisEnableKeepAlive(link->context);
     if (!link->where.tls) return true;
     const struct link_tls_files files = {link->ca_file, link->cert_file, link->key_file};
-    return redisSetTimeout(link->context, limit) == REDIS_OK && link_tls_start(link->context, &files, host, err);
+    if (redisSetTimeout(link->context, limit) != REDIS_OK)
+        return errbuf_set(err, "redis: the socket takes no time limit: %s", link_words(link));
+    return link_tls_start(link->context, &files, host, err);
 }
 
 /* "MOVED 3999 10.0.0.7:6381", of which the host may be empty (this one) or an IPv6 address without brackets. */

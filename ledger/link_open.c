@@ -159,7 +159,9 @@ static bool read_moved(const char *text, const char *this_host, struct node *to)
 
 enum home { HOME_HERE, HOME_ELSEWHERE, HOME_LOST };
 
-/* Does this node hold the partition? Any answer but MOVED is a yes: it is no business of this question. */
+/* Does this node hold the partition? MOVED is a no. A plain ERR is no answer to this question: it is how a server says
+ * that it takes no more clients, in place of the first answer. All else is a yes, and for the commands that follow to
+ * meet. */
 static enum home ask_home(struct redis_link *link, const char *host, struct node *elsewhere, struct errbuf *err)
 {
     if (!link->probe_key) return HOME_HERE;
@@ -169,9 +171,15 @@ static enum home ask_home(struct redis_link *link, const char *host, struct node
     struct redisReply *reply = NULL;
     if (!link_ask(link, &command, 1, &reply, LINK_CONNECT_LIMIT_MS, err)) return HOME_LOST;
     const char *text = answer_error(reply);
-    bool moved = text && read_moved(text, host ? host : "127.0.0.1", elsewhere);
+    enum home home = HOME_HERE;
+    if (text && read_moved(text, host ? host : "127.0.0.1", elsewhere)) {
+        home = HOME_ELSEWHERE;
+    } else if (text && strncmp(text, "ERR ", 4) == 0) {
+        errbuf_set(err, "redis: a new connection is answered with ERR: %s", errors_advice(text));
+        home = HOME_LOST;
+    }
     freeReplyObject(reply);
-    return moved ? HOME_ELSEWHERE : HOME_HERE;
+    return home;
 }
 
 /* This server, or the one that its cluster points to. */

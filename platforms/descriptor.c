@@ -125,7 +125,7 @@ bool descriptor_run(struct descriptor *descriptor, enum descriptor_half half, co
 }
 
 bool descriptor_run_over(struct descriptor *descriptor, enum descriptor_half half, const char *part,
-                         const struct program_input *input, json_t **result, struct errbuf *err)
+                         struct program_input *input, json_t **result, struct errbuf *err)
 {
     *result = NULL;
     return descriptor_compiles(descriptor, half, err) &&

@@ -248,7 +248,7 @@ MUSTCHECK bool descriptor_run(struct descriptor *descriptor, enum descriptor_hal
 
 /* The same over an input that several of its programs see (platforms/program.h). */
 MUSTCHECK bool descriptor_run_over(struct descriptor *descriptor, enum descriptor_half half, const char *part,
-                                   const struct program_input *input, json_t **result, struct errbuf *err);
+                                   struct program_input *input, json_t **result, struct errbuf *err);
 
 /* What stands in the file for one of its programs; borrowed. */
 const char *descriptor_program_text(const struct descriptor *descriptor, const char *part);

@@ -10,21 +10,25 @@
 #include "platforms/program.h"
 
 #include <jq.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "platforms/pick.h"
+#include "platforms/program_value.h"
 #include "runtime/buf.h"
 #include "runtime/die.h"
 
 #define PROGRAM_TEXT_MAX_BYTES ((size_t)1 << 20)
-#define VALUE_COST_BYTES       16
-#define EXACT_INTEGER_MAX      INT64_C(9007199254740992) /* 2^53: above it a double skips integers */
+
+struct part {
+    char *path;
+    struct pick *pick; /* NULL: only jq can run it */
+};
 
 struct program {
     jq_state *jq;
     char *file;
-    char **paths;
+    struct part *parts;
     size_t count;
     char message[256]; /* what libjq said last */
 };
@@ -212,10 +216,10 @@ bool program_new(const char *file, const struct program_part *parts, size_t coun
     if (!check_parts(file, parts, count, err)) return false;
     struct program *program = xcalloc(1, sizeof(*program));
     program->file = xstrdup(file);
-    program->paths = xcalloc(count, sizeof(*program->paths));
+    program->parts = xcalloc(count, sizeof(*program->parts));
     program->count = count;
     for (size_t i = 0; i < count; i++)
-        program->paths[i] = xstrdup(parts[i].path);
+        program->parts[i] = (struct part){xstrdup(parts[i].path), pick_new(parts[i].text)};
 
     struct buf text;
     buf_init(&text, PROGRAM_TEXT_MAX_BYTES);
@@ -236,162 +240,14 @@ void program_free(struct program **program)
 {
     if (!*program) return;
     if ((*program)->jq) jq_teardown(&(*program)->jq);
-    for (size_t i = 0; i < (*program)->count; i++)
-        free((*program)->paths[i]);
-    free((*program)->paths);
+    for (size_t i = 0; i < (*program)->count; i++) {
+        free((*program)->parts[i].path);
+        pick_free(&(*program)->parts[i].pick);
+    }
+    free((*program)->parts);
     free((*program)->file);
     free(*program);
     *program = NULL;
-}
-
-/* What is left of the bounds while a value is carried over. */
-struct budget {
-    size_t bytes;
-    int depth;
-};
-
-static bool budget_take(struct budget *budget, size_t bytes)
-{
-    size_t cost = bytes + VALUE_COST_BYTES;
-    if (cost < bytes || cost > budget->bytes) return false;
-    budget->bytes -= cost;
-    return true;
-}
-
-static jv integer_to_jv(json_int_t value)
-{
-    if (value >= -EXACT_INTEGER_MAX && value <= EXACT_INTEGER_MAX) return jv_number((double)value);
-    /* Beyond 2^53 there are integers that a double holds, but nobody can tell them from their neighbours. */
-    char digits[32];
-    snprintf(digits, sizeof(digits), "%" JSON_INTEGER_FORMAT, value);
-    return jv_string(digits);
-}
-
-static jv to_jv(const json_t *value, struct budget *budget);
-
-static jv array_to_jv(const json_t *value, struct budget *budget)
-{
-    jv out = jv_array();
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        jv item = to_jv(json_array_get(value, i), budget);
-        if (!jv_is_valid(item)) {
-            jv_free(out);
-            return item;
-        }
-        out = jv_array_append(out, item);
-    }
-    return out;
-}
-
-static jv object_to_jv(const json_t *value, struct budget *budget)
-{
-    jv out = jv_object();
-    const char *name;
-    size_t name_len;
-    json_t *member;
-    json_object_keylen_foreach((json_t *)value, name, name_len, member)
-    {
-        jv item = budget_take(budget, name_len) ? to_jv(member, budget) : jv_invalid();
-        if (!jv_is_valid(item)) {
-            jv_free(out);
-            return item;
-        }
-        out = jv_object_set(out, jv_string_sized(name, (int)name_len), item);
-    }
-    return out;
-}
-
-/* jv_invalid() where the budget is spent. */
-static jv to_jv(const json_t *value, struct budget *budget)
-{
-    if (!budget_take(budget, json_string_length(value)) || budget->depth == 0) return jv_invalid();
-    jv out = jv_null();
-    budget->depth--;
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: out = object_to_jv(value, budget); break;
-    case JSON_ARRAY: out = array_to_jv(value, budget); break;
-    case JSON_STRING: out = jv_string_sized(json_string_value(value), (int)json_string_length(value)); break;
-    case JSON_INTEGER: out = integer_to_jv(json_integer_value(value)); break;
-    case JSON_REAL: out = jv_number(json_real_value(value)); break;
-    case JSON_TRUE: out = jv_true(); break;
-    case JSON_FALSE: out = jv_false(); break;
-    case JSON_NULL: break;
-    }
-    budget->depth++;
-    return out;
-}
-
-static json_t *number_from_jv(double number)
-{
-    if (isnan(number)) return json_null(); /* as jq prints it */
-    if (isinf(number)) return NULL;
-    if (floor(number) == number && fabs(number) <= (double)EXACT_INTEGER_MAX) return json_integer((json_int_t)number);
-    return json_real(number);
-}
-
-static json_t *from_jv(jv own_value, struct budget *budget);
-
-static json_t *array_from_jv(jv own_value, struct budget *budget)
-{
-    json_t *out = json_array();
-    int count = jv_array_length(jv_copy(own_value));
-    for (int i = 0; out && i < count; i++) {
-        json_t *item = from_jv(jv_array_get(jv_copy(own_value), i), budget);
-        if (!item || json_array_append_new(out, item) != 0) {
-            json_decref(out);
-            out = NULL;
-        }
-    }
-    jv_free(own_value);
-    return out;
-}
-
-/* Members in the order of their names, so that the same program gives the same bytes everywhere. */
-static json_t *object_from_jv(jv own_value, struct budget *budget)
-{
-    json_t *out = json_object();
-    jv names = jv_keys(jv_copy(own_value));
-    int count = jv_array_length(jv_copy(names));
-    for (int i = 0; out && i < count; i++) {
-        jv name = jv_array_get(jv_copy(names), i);
-        size_t len = (size_t)jv_string_length_bytes(jv_copy(name));
-        bool plain = strlen(jv_string_value(name)) == len; /* C would cut another one at its NUL */
-        json_t *item = plain && budget_take(budget, len)
-                           ? from_jv(jv_object_get(jv_copy(own_value), jv_copy(name)), budget)
-                           : NULL;
-        if (!item || json_object_set_new(out, jv_string_value(name), item) != 0) {
-            json_decref(out);
-            out = NULL;
-        }
-        jv_free(name);
-    }
-    jv_free(names);
-    jv_free(own_value);
-    return out;
-}
-
-/* NULL where the budget is spent or a number is infinite. Takes the value over. */
-static json_t *from_jv(jv own_value, struct budget *budget)
-{
-    jv_kind kind = jv_get_kind(own_value);
-    size_t len = kind == JV_KIND_STRING ? (size_t)jv_string_length_bytes(jv_copy(own_value)) : 0;
-    json_t *out = NULL;
-    if (budget_take(budget, len) && budget->depth > 0) {
-        budget->depth--;
-        switch (kind) {
-        case JV_KIND_OBJECT: out = object_from_jv(jv_copy(own_value), budget); break;
-        case JV_KIND_ARRAY: out = array_from_jv(jv_copy(own_value), budget); break;
-        case JV_KIND_STRING: out = json_stringn(jv_string_value(own_value), len); break;
-        case JV_KIND_NUMBER: out = number_from_jv(jv_number_value(own_value)); break;
-        case JV_KIND_TRUE: out = json_true(); break;
-        case JV_KIND_FALSE: out = json_false(); break;
-        case JV_KIND_NULL: out = json_null(); break;
-        case JV_KIND_INVALID: break;
-        }
-        budget->depth++;
-    }
-    jv_free(own_value);
-    return out;
 }
 
 /* Why a run gave nothing: jq's message, if there is one. Takes the value over. */
@@ -412,8 +268,8 @@ static bool take_only_result(struct program *program, const char *part, json_t *
 {
     jv value = jq_next(program->jq);
     if (!jv_is_valid(value)) return no_result(program, part, value, err);
-    struct budget budget = {PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX};
-    json_t *converted = from_jv(value, &budget);
+    struct program_budget budget = {PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX};
+    json_t *converted = program_value_from_jv(value, &budget);
     if (!converted)
         return errbuf_set(
             err, "%s: $.%s: its result is too large or too deep, or holds an infinite number or a NUL in a name",
@@ -436,62 +292,77 @@ static bool take_only_result(struct program *program, const char *part, json_t *
     return true;
 }
 
-static jv carry_over(const json_t *input)
+struct program_input {
+    json_t *json;
+    bool carried; /* jv is the same in jq, or not valid where it is too large, too deep or no object */
+    jv jv;
+};
+
+struct program_input *program_input_new(const json_t *input)
 {
-    struct budget budget = {PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX};
-    return json_is_object(input) ? to_jv(input, &budget) : jv_invalid();
+    struct program_input *made = xcalloc(1, sizeof *made);
+    made->json = json_incref((json_t *)input);
+    return made;
 }
 
-/* own_input is not valid where it was too large or too deep. */
-static bool run(struct program *program, const char *part, jv own_input, json_t **result, struct errbuf *err)
+static void let_go(struct program_input *input)
 {
-    *result = NULL;
-    bool known = false;
-    for (size_t i = 0; i < program->count && !known; i++)
-        known = strcmp(program->paths[i], part) == 0;
-    if (!known || !jv_is_valid(own_input)) {
-        jv_free(own_input);
-        if (!known)
-            return errbuf_set(
-                err, "%s: $.%s: there is no such program; it is named by its place, such as reads.prepare[0].keep",
-                program->file, part);
+    if (input->carried) jv_free(input->jv);
+    json_decref(input->json);
+}
+
+void program_input_free(struct program_input **input)
+{
+    if (!*input) return;
+    let_go(*input);
+    free(*input);
+    *input = NULL;
+}
+
+/* Into jq: only for a program that needs it. */
+static bool carry_over(struct program_input *input)
+{
+    struct program_budget budget = {PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX};
+    if (!input->carried)
+        input->jv = json_is_object(input->json) ? program_value_to_jv(input->json, &budget) : jv_invalid();
+    input->carried = true;
+    return jv_is_valid(input->jv);
+}
+
+static bool run_jq(struct program *program, const char *part, struct program_input *input, json_t **result,
+                   struct errbuf *err)
+{
+    if (!carry_over(input))
         return errbuf_set(err, "%s: $.%s: its input is larger than %zu bytes or deeper than %d levels", program->file,
                           part, PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX);
-    }
     program->message[0] = '\0';
-    jq_start(program->jq, jv_object_set(own_input, jv_string("part"), jv_string(part)), 0);
+    jq_start(program->jq, jv_object_set(jv_copy(input->jv), jv_string("part"), jv_string(part)), 0);
     bool ok = take_only_result(program, part, result, err);
     /* Let go of what the run still holds. */
     jq_start(program->jq, jv_null(), 0);
     return ok;
 }
 
-bool program_run(struct program *program, const char *part, const json_t *input, json_t **result, struct errbuf *err)
-{
-    return run(program, part, carry_over(input), result, err);
-}
-
-struct program_input {
-    jv value;
-};
-
-struct program_input *program_input_new(const json_t *input)
-{
-    struct program_input *made = xmalloc(sizeof *made);
-    made->value = carry_over(input);
-    return made;
-}
-
-void program_input_free(struct program_input **input)
-{
-    if (!*input) return;
-    jv_free((*input)->value);
-    free(*input);
-    *input = NULL;
-}
-
-bool program_run_over(struct program *program, const char *part, const struct program_input *input, json_t **result,
+bool program_run_over(struct program *program, const char *part, struct program_input *input, json_t **result,
                       struct errbuf *err)
 {
-    return run(program, part, jv_copy(input->value), result, err);
+    size_t i = 0;
+    *result = NULL;
+    while (i < program->count && strcmp(program->parts[i].path, part) != 0)
+        i++;
+    if (i == program->count)
+        return errbuf_set(err,
+                          "%s: $.%s: there is no such program; it is named by its place, such as reads.prepare[0].keep",
+                          program->file, part);
+    if (program->parts[i].pick)
+        *result = pick_run(program->parts[i].pick, input->json, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX);
+    return *result || run_jq(program, part, input, result, err);
+}
+
+bool program_run(struct program *program, const char *part, const json_t *input, json_t **result, struct errbuf *err)
+{
+    struct program_input once = {.json = json_incref((json_t *)input)};
+    bool ok = program_run_over(program, part, &once, result, err);
+    let_go(&once);
+    return ok;
 }

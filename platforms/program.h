@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program: the jq programs of a descriptor, in a cage. The only file that includes jq.h.
+ * program: the jq programs of a descriptor, in a cage. With program_value.c the only file that includes jq.h.
  *
  * Several texts ("parts", each with the JSON path it stands at) are joined into one jq program and compiled once;
  * input `.part` selects the one that runs. A part sees its input and nothing else of this process: no environment, no
  * files, no modules, no clock. It gives exactly one result; none, two, or an error of jq is an error of the
  * descriptor, and the text names file, path and jq's message.
+ *
+ * A part that only picks values is run without jq, with the same result (pick.h).
  *
  * libjq 1.6 knows doubles only: an integer that a double does not hold exactly goes in as a string of its digits. A
  * running program cannot be interrupted and memory is not limited, so descriptors are trusted code and inputs are
@@ -42,11 +44,12 @@ void program_free(struct program **program);
 MUSTCHECK bool program_run(struct program *program, const char *part, const json_t *input, json_t **result,
                            struct errbuf *err);
 
-/* An input carried over into jq once, for several parts: that costs more than most parts do. Good for every program;
- * one that is too large is an error of each run. The caller ends with program_input_free(). */
+/* An input for several parts, carried over into jq once, and only if one of them needs jq: that costs more than most
+ * parts do. Good for every program; one that is too large for jq is an error of each run that needs it. Until
+ * program_input_free() the value may not be changed. */
 struct program_input *program_input_new(const json_t *input);
 void program_input_free(struct program_input **input);
-MUSTCHECK bool program_run_over(struct program *program, const char *part, const struct program_input *input,
-                                json_t **result, struct errbuf *err);
+MUSTCHECK bool program_run_over(struct program *program, const char *part, struct program_input *input, json_t **result,
+                                struct errbuf *err);
 
 #endif

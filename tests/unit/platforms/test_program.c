@@ -20,7 +20,7 @@ static bool try_text(const char *text, const json_t *input, json_t **result, str
     return ok;
 }
 
-static void expect(const char *text, const char *input, const char *expected)
+static void expect_one(const char *text, const char *input, const char *expected)
 {
     struct errbuf err;
     json_t *in = json_of(input), *wanted = json_of(expected), *got;
@@ -29,6 +29,15 @@ static void expect(const char *text, const char *input, const char *expected)
     json_decref(in);
     json_decref(wanted);
     json_decref(got);
+}
+
+/* As it stands, and as a program that jq alone can run. */
+static void expect(const char *text, const char *input, const char *expected)
+{
+    char *piped = xformat("(%s\n) | .", text);
+    expect_one(text, input, expected);
+    expect_one(piped, input, expected);
+    free(piped);
 }
 
 static void expect_error(const char *text, const char *input, const char *message)
@@ -268,21 +277,21 @@ static void test_bounds(void **state)
     for (int i = 0; i < PROGRAM_INPUT_DEPTH_MAX + 2; i++)
         deep = json_pack("[o]", deep);
     json_t *input = json_pack("{s:o}", "a", deep);
-    assert_false(try_text("1", input, &got, &err));
+    assert_false(try_text("1 | .", input, &got, &err));
     assert_has(err.text, "deeper than");
     json_decref(input);
     char *large = xmalloc(PROGRAM_INPUT_MAX_BYTES + 1);
     memset(large, 'x', PROGRAM_INPUT_MAX_BYTES);
     large[PROGRAM_INPUT_MAX_BYTES] = '\0';
     input = json_pack("{s:s}", "a", large);
-    assert_false(try_text("1", input, &got, &err));
+    assert_false(try_text("1 | .", input, &got, &err));
     assert_has(err.text, "is larger than");
     json_decref(input);
     free(large);
     expect_error("\"0123456789\" * 1000000", "{}", "too large");
     expect_error("reduce range(100) as $i (1; [.])", "{}", "too deep");
     input = json_array();
-    assert_false(try_text("1", input, &got, &err));
+    assert_false(try_text("1 | .", input, &got, &err));
     json_decref(input);
 }
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pick: the jq programs that only pick values and put them together, run without jq.
+ *
+ * Most programs of a descriptor are of this kind: `.settings.instance + "/api"`, `{title: .item.title}`,
+ * `.answer.body.id? // null`. To carry an input into jq and a result out of it costs many times what they do. Known
+ * are paths of names, texts, whole numbers, true, false and null, objects with given names, lists of at most one
+ * value, `+` for texts, `//`, `?` behind a path, and parentheses.
+ *
+ * A pick gives what jq gives, to the byte and in jq's order of members, or it gives nothing and jq is asked: so it is
+ * with every text that it does not know and with every value over which jq would complain. jq has compiled the text
+ * before, and says what is wrong with one.
+ */
+#ifndef LANDFALL_PLATFORMS_PICK_H
+#define LANDFALL_PLATFORMS_PICK_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+struct pick;
+
+/* NULL where the text is more than this. pick_free() ends it. */
+struct pick *pick_new(const char *text);
+void pick_free(struct pick **pick);
+
+/* The result over an object, which is not changed, of at most max_bytes (counted as in program.h) and max_depth levels.
+ * NULL where jq must be asked. It shares texts and numbers with the input and no list and no object. */
+json_t *pick_run(const struct pick *pick, const json_t *input, size_t max_bytes, int max_depth);
+
+#endif

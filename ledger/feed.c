@@ -302,19 +302,19 @@ bool feed_reclaim(struct feed *feed, struct redis_link *link, int64_t idle_ms, s
 /* ---- refusing, leaving ---- */
 
 /* Acknowledged and deleted only when it is written down elsewhere: a full server takes no XADD, and deletes all the
- * same. */
+ * same. Deleted first: what is pending comes again and is found to be gone; what is not pending would stay for ever. */
 static bool forget_entry(const struct ledger *ledger, struct redis_link *link, const char *id, int64_t limit_ms,
                          struct errbuf *err)
 {
     struct args args;
     struct redisReply **replies;
     args_init(&args);
+    args_command(&args, "XDEL");
+    args_key(&args, &ledger->names, NAMES_QUEUE, NULL);
+    args_text(&args, id);
     args_command(&args, "XACK");
     args_key(&args, &ledger->names, NAMES_QUEUE, NULL);
     args_text(&args, FEED_GROUP_WORKERS);
-    args_text(&args, id);
-    args_command(&args, "XDEL");
-    args_key(&args, &ledger->names, NAMES_QUEUE, NULL);
     args_text(&args, id);
     bool ok = args_read(&args, link, &replies, limit_ms, err);
     if (ok) args_free_replies(replies, args.command_count);

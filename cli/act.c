@@ -159,7 +159,7 @@ static struct delivery_row row_with_doubt(const struct act_facts *f)
 {
     struct delivery_row row = *f->row;
     if (!f->forgotten || row.doubt.count > 0) return row;
-    (void)!doubt_parse("rewound", &row.doubt);
+    doubt_add_forgotten(&row.doubt);
     if (row.first_send_ms == 0) row.first_send_ms = row.approved_at_ms;
     return row;
 }

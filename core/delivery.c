@@ -236,6 +236,24 @@ static struct delivery_decision report_committed(const struct situation *s, enum
     return decide_published(s, replay ? SRC_REPLAY : SRC_RESPONSE); /* 5, 18, 19 */
 }
 
+static int64_t later(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms > b_ms ? a_ms : b_ms;
+}
+
+/* An attempt after the one that reports may have been made, and forgotten by a ledger that was set back since this one
+ * was claimed, or that knows nothing of the delivery. 20 */
+static bool forgets_a_later_one(const struct situation *s)
+{
+    return !s->policy->harmless && (s->in->set_back || s->row->state == DS_NONE);
+}
+
+/* Until when that later attempt can still commit, where no row says so and perhaps no epoch: it may be under way. */
+static int64_t forgotten_commit_cap_ms(const struct situation *s)
+{
+    return s->row->state == DS_NONE ? s->policy->lease_ms + s->policy->late_commit_ms : 0;
+}
+
 static struct delivery_decision report_unknown(const struct situation *s, enum delivery_standing standing)
 {
     const struct delivery_row *r = s->row;
@@ -252,14 +270,9 @@ static struct delivery_decision report_unknown(const struct situation *s, enum d
         return decide_keep(s, VERDICT_ALREADY);
     if (!s->policy->harmless) /* 20 */
         doubt_add(&d.doubt, s->in->attempt, s->in->token);
-    d.commit_cap_ms = s->policy->late_commit_ms;
+    d.commit_cap_ms = later(s->policy->late_commit_ms, forgotten_commit_cap_ms(s));
     if (r->state != DS_CLAIMED && r->state != DS_PUBLISHED) decide_uncertain(&d, RS_LATE_REPORT, 0);
     return d;
-}
-
-static int64_t later(int64_t a_ms, int64_t b_ms)
-{
-    return a_ms > b_ms ? a_ms : b_ms;
 }
 
 /* 6b: a person took it down. Only a person may put it up again. */
@@ -331,6 +344,10 @@ static struct delivery_decision report_negative(const struct situation *s, enum 
 
     struct delivery_decision d = decide_keep(s, VERDICT_CHANGE);
     doubt_remove(&d.doubt, s->in->attempt, s->in->token);
+    if (forgets_a_later_one(s)) {
+        doubt_add_forgotten(&d.doubt);
+        d.commit_cap_ms = forgotten_commit_cap_ms(s);
+    }
     if (!decides_the_row(s)) { /* only the doubt is less; emptied, the next look hands the row back */
         if (d.state == DS_UNCERTAIN && d.doubt.count == 0) d.place = PLACE_WALK;
         return d;

@@ -83,6 +83,7 @@ struct delivery_input {
     enum delivery_predecessor predecessor; /* claim */
     enum delivery_reason reason;           /* R: why it is unknown or refused; RS_NONE: the event's own word */
     const char *ext_id;           /* committed, found, confirm: the platform's id; NULL or "" where it gives none */
+    bool set_back;                /* R: the ledger may have been set back after the attempt was claimed */
     bool two_found;               /* E: the search found more than one; R committed: the answer betrays another */
     int64_t until_ms;             /* R wait, not_committed: not before this moment */
     int64_t searched_from_ms;     /* E: server's time before the first page was asked for */

@@ -48,12 +48,17 @@ bool doubt_has(const struct doubt *d, int attempt, const char *token)
     return find(d, entry) >= 0;
 }
 
+static void add(struct doubt *d, const char entry[DOUBT_TOKEN_MAX + 1])
+{
+    if (find(d, entry) >= 0 || d->count == DOUBT_ENTRIES_MAX) return;
+    memcpy(d->entry[d->count++], entry, DOUBT_TOKEN_MAX + 1);
+}
+
 void doubt_add(struct doubt *d, int attempt, const char *token)
 {
     char entry[DOUBT_TOKEN_MAX + 1];
     make_entry(attempt, token, entry);
-    if (find(d, entry) >= 0 || d->count == DOUBT_ENTRIES_MAX) return;
-    memcpy(d->entry[d->count++], entry, sizeof entry);
+    add(d, entry);
 }
 
 void doubt_remove(struct doubt *d, int attempt, const char *token)
@@ -64,4 +69,16 @@ void doubt_remove(struct doubt *d, int attempt, const char *token)
     if (i < 0) return;
     memmove(&d->entry[i], &d->entry[i + 1], (size_t)(d->count - i - 1) * sizeof d->entry[0]);
     d->count--;
+}
+
+static const char FORGOTTEN[DOUBT_TOKEN_MAX + 1] = "rewound";
+
+bool doubt_has_forgotten(const struct doubt *d)
+{
+    return find(d, FORGOTTEN) >= 0;
+}
+
+void doubt_add_forgotten(struct doubt *d)
+{
+    add(d, FORGOTTEN);
 }

@@ -30,4 +30,8 @@ bool doubt_has(const struct doubt *d, int attempt, const char *token);
 void doubt_add(struct doubt *d, int attempt, const char *token);
 void doubt_remove(struct doubt *d, int attempt, const char *token);
 
+/* `rewound`. */
+bool doubt_has_forgotten(const struct doubt *d);
+void doubt_add_forgotten(struct doubt *d);
+
 #endif

@@ -29,6 +29,14 @@ static const char *other_post(const struct attempt_report *report, const struct 
     return second || report->duplicate[0] == '\0' ? report->ext_id : report->duplicate;
 }
 
+bool attempt_report_to(struct attempt_report *report, const char *run_id)
+{
+    /* A server that was left and comes back may have been set back meanwhile: once said, it stays said. */
+    if (report->input.set_back || run_id[0] == '\0' || strcmp(report->run_id, run_id) == 0) return false;
+    report->input.set_back = true;
+    return true;
+}
+
 bool attempt_report_decide(struct attempt_report *report, const struct delivery_row *row,
                            const struct delivery_policy *policy, int64_t now_ms, struct delivery_decision *decision,
                            struct decide_request *request)

@@ -7,6 +7,10 @@
  * known, and if it has changed meanwhile (DECIDE_STALE) decide again with the row that the answer brought. A report may
  * be told any number of times; once it stands in the row, telling it again changes nothing.
  *
+ * A server with another run id than the one that was asked for the claim may have been set back since, and have
+ * forgotten a later attempt that was published; core/ decides what a report can say then. So a decision holds for one
+ * server.
+ *
  * All text is borrowed for as long as the report is used.
  */
 #ifndef LANDFALL_LEDGER_ATTEMPT_REPORT_H
@@ -23,6 +27,7 @@ struct attempt_report {
     bool changed;                   /* the platform stored another text than was sent */
     const char *detail;             /* for people, without secrets; "": none */
     int status;                     /* HTTP; 0: none */
+    const char *run_id;             /* of the server that was asked for the claim; "": not known */
 
     /* For a row that the ledger has lost: it is made again. NULL and 0 where they are not known. */
     const char *content_hash, *key, *body_hash;
@@ -30,6 +35,10 @@ struct attempt_report {
     size_t item_len, frozen_len;
     int64_t approved_at_ms;
 };
+
+/* The report goes to the server with this run id; "": there is none. True: what was decided about it does not hold
+ * there, it is to be decided about again. */
+MUSTCHECK bool attempt_report_to(struct attempt_report *report, const char *run_id);
 
 /* True: *request is ready for round_settle(); *decision and row are borrowed by it. False: the row says so already, and
  * *decision has where it stands. */

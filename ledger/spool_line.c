@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ledger/link.h"
 #include "runtime/die.h"
 
 #define VERSION     1
@@ -96,7 +97,8 @@ bool spool_line_report(struct buf *out, const struct attempt_report *r, int64_t 
               set_word(line, "reason", delivery_reason_name(r->input.reason), err) &&
               set_word(line, "ext_id", r->ext_id, err) && set_word(line, "url", r->url, err) &&
               set_word(line, "duplicate", r->duplicate, err) && set_word(line, "content", r->content_hash, err) &&
-              set_word(line, "key", r->key, err) && set_word(line, "body_hash", r->body_hash, err);
+              set_word(line, "key", r->key, err) && set_word(line, "body_hash", r->body_hash, err) &&
+              set_word(line, "run_id", r->input.set_back ? NULL : r->run_id, err);
     set_number(line, "status", r->status);
     set_number(line, "changed", r->changed);
     set_number(line, "until", r->input.until_ms);
@@ -206,6 +208,7 @@ static bool read_report(struct spool_line *line, struct errbuf *err)
     int64_t status, changed;
     line->kind = SPOOL_LINE_REPORT;
     if (!read_attempt(line, "delivery", err) || !read_words(line, err) || !read_made_again(line, err) ||
+        !get_text(json, "run_id", LINK_RUN_ID_BYTES - 1, &r->run_id, err) ||
         !get_text(json, "ext_id", DELIVERY_EXT_ID_MAX, &r->ext_id, err) ||
         !get_text(json, "duplicate", DELIVERY_EXT_ID_MAX, &r->duplicate, err) ||
         !get_text(json, "url", ROW_URL_BYTES - 1, &r->url, err) || !get_text(json, "detail", 4096, &r->detail, err) ||

@@ -60,6 +60,7 @@ static void decide(struct work *w, struct item *item)
 {
     int64_t now_ms = server_clock_now(link_clock(w->replay->link), clock_boottime_ms());
     item->report->input.jitter = random_below(UINT32_MAX);
+    (void)!attempt_report_to(item->report, link_run_id(w->replay->link));
     item->open =
         attempt_report_decide(item->report, &item->row.core, item->policy, now_ms, &item->decision, &item->request);
     if (!item->open) end(w, item, SPOOL_ALREADY, NULL);

@@ -14,19 +14,12 @@
 #include "platforms/text.h"
 #include "runtime/die.h"
 
-static bool is_rewound(const struct doubt *doubt)
-{
-    for (int i = 0; i < doubt->count; i++)
-        if (strcmp(doubt->entry[i], "rewound") == 0) return true;
-    return false;
-}
-
 int64_t subject_attempt_from_ms(const struct delivery_row *row)
 {
     /* Attempts of an older key generation, and those that a ledger that was set back has forgotten, may be older than
      * the first send that the row knows; none is older than the approval. */
     if (row->first_send_ms == 0) return row->approved_at_ms;
-    const bool older = row->generation > 0 || is_rewound(&row->doubt);
+    const bool older = row->generation > 0 || doubt_has_forgotten(&row->doubt);
     return older && row->approved_at_ms < row->first_send_ms ? row->approved_at_ms : row->first_send_ms;
 }
 

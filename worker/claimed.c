@@ -187,6 +187,7 @@ static void answered(struct worker *w, struct slot *slot)
         break;
     case CLAIM_LATE: /* it was not executed and will not be: a new claim may be made */
         random_hex(slot->token, sizeof slot->token);
+        slot->run_id[0] = '\0';
         claim_again(slot, 0);
         break;
     case CLAIM_NO_CONTENT:

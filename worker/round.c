@@ -7,6 +7,7 @@
  */
 #include "worker/worker.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/clock.h"
@@ -65,6 +66,7 @@ static void add_slots(struct worker *w, int64_t now)
     for (int i = 0; i < w->slot_count; i++) {
         struct slot *slot = &w->slots[i];
         if (prepare_renews(slot, now)) prepare_renew(w, slot);
+        settle_review(w, slot);
         if (slot->in_round || !wants_round(w, slot, now)) continue;
         slot->in_round = true;
         if (slot->phase != SLOT_CLAIM) {
@@ -73,6 +75,7 @@ static void add_slots(struct worker *w, int64_t now)
         } else {
             claims = true;
             slot->claim_sent = true;
+            if (slot->run_id[0] == '\0') snprintf(slot->run_id, sizeof slot->run_id, "%s", link_run_id(w->link));
             round_claim(w->round, &slot->claim);
         }
     }

@@ -112,6 +112,7 @@ static void fill_report(struct worker *w, struct slot *slot)
         .changed = o->changed,
         .detail = o->detail,
         .status = o->status,
+        .run_id = slot->run_id,
         .content_hash = slot->content.hash,
         .key = slot->key,
         .body_hash = slot->body_hash,
@@ -147,9 +148,18 @@ static void decide(struct worker *w, struct slot *slot)
     slot_phase_set(slot, SLOT_SETTLE);
 }
 
+void settle_review(struct worker *w, struct slot *slot)
+{
+    if (slot->phase != SLOT_SETTLE || !attempt_report_to(&slot->report, link_run_id(w->link))) return;
+    if (slot->in_round) round_forget(w->round, &slot->decide.base);
+    slot->in_round = false;
+    decide(w, slot);
+}
+
 void settle_begin(struct worker *w, struct slot *slot)
 {
     fill_report(w, slot);
+    (void)!attempt_report_to(&slot->report, link_run_id(w->link));
     gauges_outcome(w->gauges, slot);
     note_health(slot);
     decide(w, slot);

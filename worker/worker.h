@@ -117,8 +117,9 @@ struct slot {
     struct form form;           /* the same, to be filled */
     bool has_form;
     char token[CLAIM_TOKEN_BYTES];
-    bool in_round;   /* its request waits in the ledger's round */
-    bool claim_sent; /* the ledger may have granted it */
+    char run_id[LINK_RUN_ID_BYTES]; /* of the server that was first asked with this token */
+    bool in_round;                  /* its request waits in the ledger's round */
+    bool claim_sent;                /* the ledger may have granted it */
     struct claim_request claim;
     struct row row; /* as the ledger said last */
     struct attempt attempt;
@@ -256,6 +257,8 @@ void prepare_renewed(struct worker *w, struct slot *slot);
 /* ---- settle.c ---- */
 /* The attempt is over: decides with the row as it is known. */
 void settle_begin(struct worker *w, struct slot *slot);
+/* Before a round: what was decided for another server than the one that it would be told to is decided again. */
+void settle_review(struct worker *w, struct slot *slot);
 /* The ledger has answered the slot's decision, or not. */
 void settle_answered(struct worker *w, struct slot *slot);
 /* Has the ledger pause the channel, or lift a pause that has this reason. why is a literal. */

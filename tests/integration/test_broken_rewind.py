@@ -49,6 +49,33 @@ def test_a_key_that_is_kept_only_when_the_request_is_done_is_not_sent_again_befo
 
 
 @together.test
+def test_a_refusal_that_is_told_late_does_not_hide_a_later_post():
+    """A worker that was stopped brings the refusal of its attempt to a Redis that has forgotten the next one, which was
+    published."""
+    with Fleet(["forem"], channel={"forem": {**UNPACED["forem"], "times": TIMES}}) as fleet:
+        delivery, = fleet.add_many("forem/brand", ["it-1"])
+        fleet.sim.fault("status", "forem", status=422, body='{"error": "Title is too long", "status": 422}', delay_ms=300)
+        late = fleet.start_worker()
+        fleet.sim.wait("writes")
+        late.pause()
+        fleet.db.save()
+        others = fleet.start_worker(), fleet.start_reconciler()
+        assert fleet.wait_state(delivery, "published")["attempt"] == "2"
+        assert [process.stop() for process in others] == [0, 0]
+        fleet.redis.kill()
+        fleet.redis.start()
+        assert fleet.state(delivery) == "claimed"
+        late.resume()
+        late.wait_output("outcome=refused")
+        row = fleet.row(delivery)
+        assert (row["state"], row["reason"], row.get("in_doubt")) == ("uncertain", "refused_in_doubt", "rewound"), row
+        fleet.start_reconciler()
+        row = fleet.wait_state(delivery, "published")
+        assert (row["source"], row["attempt"]) == ("read_back", "1")
+        assert fleet.sim.delivery(delivery)["commits"] == 1
+
+
+@together.test
 def test_a_dump_that_is_older_than_the_first_claim():
     """The first worker's claims are forgotten together with the epoch that would tell of the restart."""
     with Fleet(["forem"], channel=UNPACED) as fleet:

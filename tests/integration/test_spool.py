@@ -118,6 +118,37 @@ def test_an_empty_redis_gets_the_row_again():
         assert second.stop() == 0
 
 
+def refusal_from_a_file(restarted):
+    """A worker had its refusal while Redis was away for it alone, and was killed; another one tells it."""
+    with Spooling(proxied=True, redis_options=DURABLE) as fleet:
+        fleet.sim.fault("status", "mastodon", status=422, body='{"error": "Validation failed"}', delay_ms=300)
+        fleet.add_many("mastodon/brand", ["it-1"])
+        worker = fleet.start_worker()
+        fleet.sim.wait("writes")
+        fleet.proxy.refuse()
+        line, = wait_for(fleet.kept, 20, "the outcome in the file")
+        assert (line["event"], line["run_id"]) == ("refused", fleet.db.info("server")["run_id"])
+        worker.kill()
+        if restarted:
+            fleet.redis.restart()
+        fleet.proxy.accept()
+        fleet.start_worker().wait_output("outcome=refused")
+        return fleet.row(NAME)
+
+
+@together.test
+def test_a_refusal_in_a_file_ends_the_delivery():
+    row = refusal_from_a_file(restarted=False)
+    assert (row["state"], row["reason"]) == ("rejected", "refused")
+
+
+@together.test
+def test_a_refusal_in_a_file_proves_nothing_to_a_redis_that_was_restarted():
+    """It may have been set back, and a later attempt forgotten."""
+    row = refusal_from_a_file(restarted=True)
+    assert (row["state"], row["reason"], row["in_doubt"]) == ("uncertain", "refused_in_doubt", "rewound")
+
+
 @together.test
 def test_two_workers_and_one_file():
     ids = [f"it-{n:02}" for n in range(30)]

@@ -151,13 +151,6 @@ void sim_producer_run(struct sim_process *p)
 
 /* ---- the operator ---- */
 
-static bool forgets(const struct doubt *doubt)
-{
-    for (int i = 0; i < doubt->count; i++)
-        if (strcmp(doubt->entry[i], "rewound") == 0) return true;
-    return false;
-}
-
 /* What a person does about a delivery that is held: what is there is confirmed; what is not is sent again, if nothing
  * can come any more. */
 static bool decide_as_person(const struct sim_delivery_plan *d, const struct delivery_row *row,
@@ -167,7 +160,7 @@ static bool decide_as_person(const struct sim_delivery_plan *d, const struct del
     if (row->state != DS_HELD && row->state != DS_REJECTED) return false;
     *in = (struct delivery_input){.event = id != NULL ? EV_CONFIRM : EV_RETRY, .ext_id = id, .jitter = 1};
     if (id != NULL) return row->state == DS_HELD;
-    return !forgets(&row->doubt) || sim.now_us / SIM_MS - row->since_ms > FORGOTTEN_US / SIM_MS;
+    return !doubt_has_forgotten(&row->doubt) || sim.now_us / SIM_MS - row->since_ms > FORGOTTEN_US / SIM_MS;
 }
 
 static void operate_once(struct desk *desk, const struct sim_delivery_plan *d)

@@ -78,6 +78,21 @@ static void check_doubt_is_not_hidden(const struct golden_line *line, void *ctx)
         assert_true(is_report(line->input->in.event) || d->doubt_cleared || d->state == DS_PUBLISHED);
 }
 
+/* A later attempt may have published it, and have been forgotten: only "committed" and "deleted" say more than
+ * "unknown". */
+static void check_a_set_back_ledger_ends_nothing(const struct golden_line *line, void *ctx)
+{
+    (void)ctx;
+    const struct delivery_input *in = &line->input->in;
+    const struct delivery_decision *d = &line->decision;
+    bool negative = in->event >= EV_REFUSED && in->event <= EV_CREDENTIAL;
+    bool forgetful = in->set_back || line->row->row.state == DS_NONE;
+    if (!negative || !forgetful || line->policy->policy.harmless || d->verdict != VERDICT_CHANGE) return;
+    assert_true(doubt_has_forgotten(&d->doubt));
+    if (line->row->row.state == DS_NONE) /* and may be under way */
+        assert_int_equal(line->policy->policy.lease_ms + line->policy->policy.late_commit_ms, d->commit_cap_ms);
+}
+
 static void check_evidence_wins(const struct golden_line *line, void *ctx)
 {
     (void)ctx;
@@ -133,6 +148,12 @@ static void doubt_is_not_hidden(void **state)
 {
     (void)state;
     run(check_doubt_is_not_hidden);
+}
+
+static void a_set_back_ledger_ends_nothing(void **state)
+{
+    (void)state;
+    run(check_a_set_back_ledger_ends_nothing);
 }
 
 static void evidence_wins(void **state)
@@ -198,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(send_comes_from_claim_only),
         cmocka_unit_test(nothing_is_forgotten),
+        cmocka_unit_test(a_set_back_ledger_ends_nothing),
         cmocka_unit_test(doubt_is_not_hidden),
         cmocka_unit_test(evidence_wins),
         cmocka_unit_test(a_report_counts_once),

@@ -45,6 +45,14 @@ static void doubt_text_goes_there_and_back(void **state)
     doubt_remove(&d, 1, "9f2c01d4");
     doubt_format(&d, text);
     assert_string_equal("3:77e0a1b2 rewound", text);
+    assert_true(doubt_has_forgotten(&d));
+    doubt_add_forgotten(&d);
+    assert_int_equal(2, d.count);
+    assert_true(doubt_parse("3:77e0a1b2", &d));
+    assert_false(doubt_has_forgotten(&d));
+    doubt_add_forgotten(&d);
+    doubt_format(&d, text);
+    assert_string_equal("3:77e0a1b2 rewound", text);
 }
 
 static void doubt_refuses_what_is_no_list(void **state)

@@ -56,12 +56,32 @@ static void a_row_that_is_gone_is_made_again(void **state)
     assert_int_equal(request.attempt, 1);
 }
 
+/* Another server may have been set back since the claim; the one that granted it, come back, may have been, too. */
+static void a_decision_holds_for_one_server(void **state)
+{
+    (void)state;
+    struct attempt_report report = unknown_outcome();
+    report.run_id = "aaaa";
+    assert_false(attempt_report_to(&report, "aaaa"));
+    assert_false(attempt_report_to(&report, "")); /* not connected: nothing goes anywhere */
+    assert_false(report.input.set_back);
+    assert_true(attempt_report_to(&report, "bbbb"));
+    assert_true(report.input.set_back);
+    assert_false(attempt_report_to(&report, "bbbb")); /* that was decided already */
+    assert_false(attempt_report_to(&report, "aaaa"));
+    assert_true(report.input.set_back);
+    report = unknown_outcome();
+    report.run_id = ""; /* a line of a spool that does not say */
+    assert_true(attempt_report_to(&report, "aaaa"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_that_knows_no_attempt_gets_the_key),
         cmocka_unit_test(a_row_that_was_claimed_keeps_its_own),
         cmocka_unit_test(a_row_that_is_gone_is_made_again),
+        cmocka_unit_test(a_decision_holds_for_one_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

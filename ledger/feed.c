@@ -2,6 +2,7 @@
 #include "ledger/feed.h"
 
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -352,22 +353,40 @@ bool feed_refuse(const struct ledger *ledger, struct redis_link *link, const str
     return ok && forget_entry(ledger, link, entry->id, limit_ms, err);
 }
 
-bool feed_leave(struct feed *feed, struct redis_link *link, int64_t limit_ms, struct errbuf *err)
+/* A script about the queue's group, with its last argument; its answer, a number. */
+static bool run_script(const struct feed *feed, enum script_id id, const char *argument, struct redis_link *link,
+                       int64_t *answer, int64_t limit_ms, struct errbuf *err)
 {
-    const struct script *script = &script_table[SCRIPT_LEAVE];
+    const struct script *script = &script_table[id];
     struct args args;
     struct redisReply **replies;
-    link_close(feed->link); /* what it still reads would be pending for nobody */
-    begin_again(feed);
     args_init(&args);
     args_command(&args, "EVAL");
     args_bytes(&args, script->text, script->len);
     args_number(&args, 1);
     args_key(&args, &feed->ledger->names, NAMES_QUEUE, NULL);
     args_text(&args, FEED_GROUP_WORKERS);
-    args_text(&args, feed->consumer);
+    args_text(&args, argument);
     bool ok = args_read(&args, link, &replies, limit_ms, err);
+    if (ok) *answer = answer_number_or_0(replies[0]);
     if (ok) args_free_replies(replies, 1);
     args_fini(&args);
     return ok;
+}
+
+bool feed_leave(struct feed *feed, struct redis_link *link, int64_t limit_ms, struct errbuf *err)
+{
+    int64_t gone;
+    link_close(feed->link); /* what it still reads would be pending for nobody */
+    begin_again(feed);
+    return run_script(feed, SCRIPT_LEAVE, feed->consumer, link, &gone, limit_ms, err);
+}
+
+bool feed_tidy(const struct feed *feed, struct redis_link *link, int64_t idle_ms, int64_t *gone, int64_t limit_ms,
+               struct errbuf *err)
+{
+    char idle[24];
+    *gone = 0;
+    snprintf(idle, sizeof idle, "%" PRId64, idle_ms);
+    return run_script(feed, SCRIPT_TIDY, idle, link, gone, limit_ms, err);
 }

@@ -22,6 +22,7 @@ enum script_id {
     SCRIPT_ARCHIVE,
     SCRIPT_CHANNEL,
     SCRIPT_LEAVE,
+    SCRIPT_TIDY,
     SCRIPT_SESSION,
     SCRIPT_COUNT
 };

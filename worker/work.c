@@ -200,6 +200,18 @@ static void reclaim(struct worker *w, int64_t now)
     drain_backlog(w);
 }
 
+/* Not right after the start: a fleet that restarts together would remove together. */
+static void tidy(struct worker *w, int64_t now)
+{
+    struct errbuf err = {{0}};
+    const int64_t idle_ms = WORKER_TIDY_RECLAIMS * w->config->worker_reclaim_idle_ms;
+    int64_t gone = 0;
+    if (w->next_tidy_ms > 0 && !feed_tidy(w->feed, w->link, idle_ms, &gone, w->config->redis_round_limit_ms, &err))
+        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+    if (gone > 0) log_event(LOG_LEVEL_INFO, "feed.tidied", LOG_I("consumers", gone), LOG_I("idle_ms", idle_ms));
+    w->next_tidy_ms = now + idle_ms;
+}
+
 void work_take_in(struct worker *w)
 {
     int64_t now = clock_boottime_ms();
@@ -209,6 +221,7 @@ void work_take_in(struct worker *w)
     if (!w->stopping && work_connected(w)) {
         if (w->take_count == 0 && slots_free(w) > 0 && now >= w->next_agenda_ms) read_agenda(w, now);
         if (now >= w->next_reclaim_ms) reclaim(w, now);
+        if (now >= w->next_tidy_ms) tidy(w, now);
     }
     read_feed(w);
 }

@@ -43,6 +43,7 @@
 
 #define WORKER_HEARTBEAT_MS         10000
 #define WORKER_RECLAIM_MS           5000
+#define WORKER_TIDY_RECLAIMS        10   /* after so many times reclaim_idle_ms a consumer with nothing pending goes */
 #define WORKER_AGENDA_MS            500  /* the agenda is read this often while nothing is known to be due */
 #define WORKER_REFILL_MS            20   /* free slots of a channel that others wait for are gathered for so long */
 #define WORKER_IDLE_CHECK_MS        500  /* --until-idle asks the ledger this often */
@@ -173,9 +174,9 @@ struct worker {
     bool at_home;               /* the server that the link speaks to is this environment's */
     int64_t next_home_check_ms; /* boot time */
     int64_t grace_end_boot_ms;
-    int64_t next_agenda_ms, next_reclaim_ms, next_heartbeat_ms, next_idle_check_ms; /* boot time */
-    uint64_t agenda_reads;                                                          /* that were answered */
-    int exit_code; /* of a stop that a person must look at; 0: none */
+    int64_t next_agenda_ms, next_reclaim_ms, next_tidy_ms, next_heartbeat_ms, next_idle_check_ms; /* boot time */
+    uint64_t agenda_reads; /* that were answered */
+    int exit_code;         /* of a stop that a person must look at; 0: none */
     struct tally tally;
 };
 

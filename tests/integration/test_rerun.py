@@ -173,6 +173,26 @@ def test_consumers_that_have_nothing_pending_are_cleaned_up():
 
 
 @together.test
+def test_consumers_of_killed_workers_do_not_pile_up():
+    """Every start has a name of its own, and who is killed cannot leave. What is pending for the dead is not lost with them."""
+    with Fleet(["mastodon"], channel=UNPACED, config={"worker": {"reclaim_idle_ms": 100}}) as fleet:
+        for number in range(4):
+            one, = fleet.add_many("mastodon/brand", [f"it-{number}"])
+            fleet.start_worker(crash_at="after_settle").wait_killed()
+            assert fleet.state(one) == "published"
+        waiting, = fleet.add_many("mastodon/brand", ["it-4"])
+        fleet.start_worker(crash_at="after_read").wait_killed()
+        assert len(fleet.db.xinfo_consumers(QUEUE, "workers")) >= 5
+        worker = fleet.start_worker()
+        fleet.wait_state(waiting, "published")
+        wait_for(lambda: len(fleet.db.xinfo_consumers(QUEUE, "workers")) == 1, what=lambda: f"one consumer\n{fleet.output()}")
+        assert worker.running and "feed.tidied" in worker.stderr()
+        later, = fleet.add_many("mastodon/brand", ["later"])
+        fleet.wait_state(later, "published")
+        fleet.check_judge(**{waiting: 1, later: 1})
+
+
+@together.test
 def test_workers_of_the_same_name():
     """One name means one consumer: both drain the same pending list. The lease still lets one request through."""
     with Fleet(["mastodon"], channel=UNPACED, config={"worker": {**WIDE["worker"], "name": "twin", "reclaim_idle_ms": 100}}) as fleet:

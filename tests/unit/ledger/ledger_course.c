@@ -340,7 +340,11 @@ static void new_entries(void)
     CHECK(reads_stream(&ledger, link_, NAMES_REFUSED, "0", 10, &refused, LIMIT_MS, &err) && refused.count == 2);
     CHECK(refused.count == 2 && strcmp(feed_value(&refused.entries[0], "why", NULL), "not read") == 0);
     feed_batch_fini(&refused);
-    CHECK(feed_leave(feed, link_, LIMIT_MS, &err) && feed_leave(heir, link_, LIMIT_MS, &err));
+    CHECK(feed_leave(feed, link_, LIMIT_MS, &err));
+    int64_t gone;
+    CHECK(feed_tidy(feed, link_, 60000, &gone, LIMIT_MS, &err) && gone == 0);
+    CHECK(feed_tidy(feed, link_, 0, &gone, LIMIT_MS, &err) && gone == 1);
+    CHECK(feed_leave(heir, link_, LIMIT_MS, &err));
     feed_free(&feed);
     feed_free(&heir);
 }

@@ -70,6 +70,23 @@ bool cli_check_partition(const struct cli *cli, const char *channel, struct errb
                       channel, partition, cli->config->partition, partition);
 }
 
+enum cli_exit cli_require_channel(struct cli *cli, const char *channel)
+{
+    struct reads_channel *channels = NULL;
+    size_t count = 0;
+    int64_t any = 0;
+    if (!channel || channel_find(cli->fleet.channels, channel)) return EXIT_FINE;
+    if (!reads_channels(&cli->ledger, cli->link, channel, &channels, &count, cli_limit_ms(cli), &cli->err))
+        return cli_fail(cli, EXIT_AWAY);
+    for (int i = 0; i < DS_COUNT; i++)
+        any += channels[0].counts[i];
+    const bool known = any > 0 || channels[0].paused;
+    reads_channels_free(&channels);
+    if (known) return EXIT_FINE;
+    errbuf_set(&cli->err, "%s is not configured here and has no deliveries", channel);
+    return cli_fail(cli, EXIT_MISSING);
+}
+
 enum cli_exit cli_fail(const struct cli *cli, enum cli_exit code)
 {
     const char *verb = cli->options.verb != VERB_COUNT ? verb_table[cli->options.verb].name : "";

@@ -61,6 +61,10 @@ MUSTCHECK bool cli_keep(struct cli *cli);
 /* False, with err filled: the channel lives in another partition than this configuration's. */
 MUSTCHECK bool cli_check_partition(const struct cli *cli, const char *channel, struct errbuf *err);
 
+/* For a channel that was named (NULL: none was), after cli_connect(): where it is neither configured here nor anything
+ * of it in the ledger, it is misspelt; that is reported. EXIT_FINE, EXIT_MISSING, EXIT_AWAY. */
+enum cli_exit cli_require_channel(struct cli *cli, const char *channel);
+
 /* Reports cli->err (on stderr, and as {"error", "exit"} with --json) and returns the code. */
 enum cli_exit cli_fail(const struct cli *cli, enum cli_exit code);
 

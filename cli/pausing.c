@@ -15,14 +15,6 @@ static bool check_why(const char *why, struct errbuf *err)
                       why);
 }
 
-static bool exists(const struct cli *cli, const struct reads_channel *channel)
-{
-    int64_t any = 0;
-    for (int i = 0; i < DS_COUNT; i++)
-        any += channel->counts[i];
-    return any > 0 || channel->paused || channel_find(cli->fleet.channels, channel->channel);
-}
-
 static bool write_op(struct cli *cli, enum channel_op op, const char *name, const struct person *person)
 {
     struct ledger_round *round = round_new(&cli->ledger);
@@ -75,15 +67,8 @@ static enum cli_exit apply(struct cli *cli, enum channel_op op, const char *name
         return cli_fail(cli, EXIT_AWAY);
     const bool paused = op == CHANNEL_PAUSE;
     const bool needed = paused || channels[0].paused;
-    enum cli_exit code;
-    if (!exists(cli, &channels[0])) {
-        errbuf_set(&cli->err, "%s is not configured here and has no deliveries", name);
-        code = cli_fail(cli, EXIT_MISSING);
-    } else if (needed && !write_op(cli, op, name, person)) {
-        code = cli_fail(cli, EXIT_AWAY);
-    } else {
-        code = tell(cli, &channels[0], paused, needed);
-    }
+    const bool ok = !needed || write_op(cli, op, name, person);
+    const enum cli_exit code = ok ? tell(cli, &channels[0], paused, needed) : cli_fail(cli, EXIT_AWAY);
     reads_channels_free(&channels);
     return code;
 }
@@ -102,5 +87,6 @@ enum cli_exit pausing(struct cli *cli, enum channel_op op)
     if (!cli_load(cli)) return EXIT_USAGE;
     if (!cli_check_partition(cli, name, &cli->err)) return cli_fail(cli, EXIT_USAGE);
     enum cli_exit code = cli_connect(cli);
+    if (code == EXIT_FINE) code = cli_require_channel(cli, name);
     return code == EXIT_FINE ? apply(cli, op, name, &person) : code;
 }

@@ -40,6 +40,7 @@ enum cli_exit verb_export(struct cli *cli)
     if (!cli_load(cli)) return EXIT_USAGE;
     if (channel && !cli_check_partition(cli, channel, &cli->err)) return cli_fail(cli, EXIT_USAGE);
     enum cli_exit code = cli_connect(cli);
+    if (code == EXIT_FINE) code = cli_require_channel(cli, channel);
     if (code != EXIT_FINE) return code;
     if (cli->json) export.list = json_array();
     bool ok =

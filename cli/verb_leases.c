@@ -95,6 +95,7 @@ enum cli_exit verb_leases(struct cli *cli)
     if (!cli_load(cli)) return EXIT_USAGE;
     if (channel && !cli_check_partition(cli, channel, &cli->err)) return cli_fail(cli, EXIT_USAGE);
     enum cli_exit code = cli_connect(cli);
+    if (code == EXIT_FINE) code = cli_require_channel(cli, channel);
     if (code != EXIT_FINE) return code;
     leases.list = json_array();
     leases.notes = json_array();

@@ -218,6 +218,7 @@ enum cli_exit verb_report(struct cli *cli)
     if (!cli_load(cli)) return EXIT_USAGE;
     if (!check_arguments(cli, format, &cli->err)) return cli_fail(cli, EXIT_USAGE);
     enum cli_exit code = cli_connect(cli);
+    if (code == EXIT_FINE) code = cli_require_channel(cli, cli->options.value[FLAG_CHANNEL_ID]);
     if (code != EXIT_FINE) return code;
     int64_t span_ms = since->span ? since->ms : DAY_MS;
     bool moment = options_has(&cli->options, FLAG_SINCE_ID) && !since->span;

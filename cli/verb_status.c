@@ -222,17 +222,9 @@ static void print(const struct status *s)
 static enum cli_exit finish(const struct status *s)
 {
     enum cli_exit code = EXIT_FINE;
-    bool any = false;
     for (size_t i = 0; i < s->count; i++) {
         const struct reads_channel *c = &s->channels[i];
-        for (int state = 0; state < DS_COUNT; state++)
-            any |= c->counts[state] > 0;
         if (c->uncertain > 0 || c->counts[DS_UNCERTAIN] > 0 || c->counts[DS_HELD] > 0) code = EXIT_OPEN;
-    }
-    const char *channel = s->cli->options.value[FLAG_CHANNEL_ID];
-    if (channel && !any && !channel_find(s->cli->fleet.channels, channel)) {
-        errbuf_set(&s->cli->err, "%s is not configured here and has no deliveries", channel);
-        return cli_fail(s->cli, EXIT_MISSING);
     }
     if (s->cli->json) return out_json(document(s)) ? code : EXIT_USAGE;
     print(s);
@@ -246,6 +238,7 @@ enum cli_exit verb_status(struct cli *cli)
     if (!cli_load(cli)) return EXIT_USAGE;
     if (channel && !cli_check_partition(cli, channel, &cli->err)) return cli_fail(cli, EXIT_USAGE);
     enum cli_exit code = cli_connect(cli);
+    if (code == EXIT_FINE) code = cli_require_channel(cli, channel);
     if (code != EXIT_FINE) return code;
     s.notes = json_array();
     code = read_all(&s) ? finish(&s) : cli_fail(cli, EXIT_AWAY);

@@ -150,6 +150,18 @@ def test_report(cli):
     assert cli.json("report")["published"] == 6  # the newest outcome of a delivery counts
 
 
+@pytest.mark.parametrize("verb", ["report", "status", "journal", "leases", "export"])
+def test_a_channel_that_nobody_knows_is_a_typing_error(cli, verb):
+    """Nothing due would end with 0; a name that is misspelt must not look like that."""
+    done = cli.run(verb, "--channel", "blog/brnad")
+    assert done.code == 5 and "blog/brnad is not configured here and has no deliveries" in done.err and done.out == ""
+    assert cli.json(verb, "--channel", "blog/brnad", code=5)["exit"] == 5
+    assert cli.run(verb, "--channel", "blog/brand").code == 0, "configured, and nothing of it yet"
+    outcome(cli, "old/brand/x", "published")
+    cli.row("old/brand/x", state="published", reason="confirmed", since=cli.now_ms())
+    assert cli.run(verb, "--channel", "old/brand").code == 0, "not configured any more, and known"
+
+
 def test_report_reads_more_than_a_page(cli):
     with cli.client.pipeline() as pipe:
         for i in range(1234):

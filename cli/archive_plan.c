@@ -33,22 +33,10 @@ enum retention archive_plan_verdict(const struct cli *cli, const struct archive_
 /* The delivery that an unsettled one comes after: its row says whether it may go out. */
 static void note_awaited(struct archive_plan *plan, const char *channel, const struct reads_delivery *read)
 {
-    const struct request_text *text = &read->content;
     const enum delivery_state state = read->row.core.state;
-    char err[KEYS_ERR_BYTES], name[IDENTITY_NAME_BYTES];
-    struct content content;
-    json_t *item = NULL;
-    if (state == DS_PUBLISHED || state == DS_REJECTED || text->len == 0 ||
-        !canonical_parse(text->bytes, text->len, &item, err))
-        return;
-    if (content_merge(item, channel, &content, err)) {
-        if (content.schedule.after[0] != '\0') {
-            snprintf(name, sizeof(name), "%s/%s", channel, content.schedule.after);
-            out_set(plan->awaited, name, json_true());
-        }
-        content_fini(&content);
-    }
-    json_decref(item);
+    char name[IDENTITY_NAME_BYTES];
+    if (state != DS_PUBLISHED && state != DS_REJECTED && batches_after(channel, &read->content, name))
+        out_set(plan->awaited, name, json_true());
 }
 
 static void look_at(size_t i, const char *name, const struct reads_delivery *read, void *context)

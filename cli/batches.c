@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "keys/canonical.h"
+#include "keys/content.h"
 #include "runtime/die.h"
 
 void batches_channel(const char *delivery, char channel[IDENTITY_CHANNEL_BYTES])
@@ -35,4 +37,20 @@ bool batches_read(struct cli *cli, char *const *names, size_t count, batches_row
     }
     free(read);
     return ok;
+}
+
+bool batches_after(const char *channel, const struct request_text *content, char after[IDENTITY_NAME_BYTES])
+{
+    char err[KEYS_ERR_BYTES];
+    struct content merged;
+    json_t *item = NULL;
+    bool any = false;
+    if (content->len == 0 || !canonical_parse(content->bytes, content->len, &item, err)) return false;
+    if (content_merge(item, channel, &merged, err)) {
+        any = merged.schedule.after[0] != '\0';
+        snprintf(after, IDENTITY_NAME_BYTES, "%s/%s", channel, merged.schedule.after);
+        content_fini(&merged);
+    }
+    json_decref(item);
+    return any;
 }

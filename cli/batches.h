@@ -16,4 +16,7 @@ MUSTCHECK bool batches_read(struct cli *cli, char *const *names, size_t count, b
 /* The channel of a checked delivery name. */
 void batches_channel(const char *delivery, char channel[IDENTITY_CHANNEL_BYTES]);
 
+/* The delivery that this one comes after, from its content; false where there is none, or the content is gone. */
+bool batches_after(const char *channel, const struct request_text *content, char after[IDENTITY_NAME_BYTES]);
+
 #endif

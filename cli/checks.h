@@ -43,6 +43,12 @@ struct checks_local {
     size_t channels;           /* that are configured */
 };
 
+/* What waits for another delivery, and that will not come. Names, "" if there are none. */
+struct checks_chains {
+    struct errbuf holes;   /* "a waits for b": there is no such delivery, and the wait is long */
+    struct errbuf circles; /* "a waits for b": and b, by itself or by others, for a */
+};
+
 struct checks_facts {
     const struct config *config;
     struct checks_local local;
@@ -50,6 +56,7 @@ struct checks_facts {
     struct health health;
     bool has_ledger; /* what follows is known */
     struct survey survey;
+    struct checks_chains chains;
     struct reads_overview overview;
     const char *run_id; /* of the connection */
     int64_t workers, reconcilers;
@@ -95,6 +102,7 @@ const char *severity_name(enum severity severity);
     X(rows, NEED_LEDGER)                                                                                               \
     X(agenda, NEED_LEDGER)                                                                                             \
     X(channels, NEED_LEDGER)                                                                                           \
+    X(chains, NEED_LEDGER)                                                                                             \
     X(counts, NEED_LEDGER)                                                                                             \
     X(keys, NEED_LEDGER)                                                                                               \
     X(processes, NEED_LEDGER)                                                                                          \

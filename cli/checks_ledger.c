@@ -159,8 +159,14 @@ void check_agenda(const struct checks_facts *facts, struct finding *finding)
 void check_channels(const struct checks_facts *facts, struct finding *finding)
 {
     const struct survey *s = &facts->survey;
-    struct listed deaf, unwalked;
-    if (s->deaf.total + s->unwalked.total > 0)
+    struct listed deaf, unwalked, unclear;
+    if (s->unclear.total > 0)
+        finding_set(finding, SEVERITY_RISK,
+                    "Somebody's hand wrote it. Nothing of these channels is sent or settled: a worker's log says why.",
+                    "HDEL what is no number (next_at, blocked_until, ramp, turn_at) from the channel's key: the pace "
+                    "begins anew.",
+                    "channels with a time or a ramp that is no number: %s", listed(&s->unclear, &unclear));
+    else if (s->deaf.total + s->unwalked.total > 0)
         finding_set(
             finding, SEVERITY_RISK, "Nothing of these channels is sent, or read back, until something moves.",
             "landfall doctor --repair puts the channels on the agenda.",
@@ -168,6 +174,23 @@ void check_channels(const struct checks_facts *facts, struct finding *finding)
             listed(&s->deaf, &deaf), listed(&s->unwalked, &unwalked));
     else
         finding_set(finding, SEVERITY_OK, "", "", "every channel that has work is on the agenda");
+}
+
+void check_chains(const struct checks_facts *facts, struct finding *finding)
+{
+    const struct checks_chains *c = &facts->chains;
+    if (c->circles.text[0])
+        finding_set(finding, SEVERITY_RISK, "They wait for each other, for ever: none of them is sent.",
+                    "landfall cancel one of them, and bring it under another id, without after.",
+                    "deliveries that wait in a circle: %.300s", c->circles.text);
+    else if (c->holes.text[0])
+        finding_set(finding, SEVERITY_RISK,
+                    "They wait until it is published; if it was never brought, or its id is misspelt, for ever.",
+                    "Bring what is missing (landfall submit), or cancel what waits and bring it without after.",
+                    "deliveries that wait for one that is not there: %.300s", c->holes.text);
+    else
+        finding_set(finding, SEVERITY_OK, "", "", "%" PRId64 " deliveries wait for another one, and that is there",
+                    facts->survey.behind.total);
 }
 
 void check_counts(const struct checks_facts *facts, struct finding *finding)
@@ -229,10 +252,25 @@ void check_processes(const struct checks_facts *facts, struct finding *finding)
                     facts->reconcilers, facts->processes_complete ? "" : ", and perhaps more");
 }
 
+/* What left the queue unread: it was trimmed. Entries that are there may have been read or not, so it may be more. */
+static int64_t vanished(const struct health *h)
+{
+    if (h->entries_added == HEALTH_UNKNOWN || h->entries_read == HEALTH_UNKNOWN) return 0;
+    return h->entries_added - h->entries_read - h->entries_there;
+}
+
 void check_queue(const struct checks_facts *facts, struct finding *finding)
 {
     const int64_t length = facts->overview.queue_length, workers = facts->workers;
-    if (length > QUEUE_PER_WORKER * (workers > 0 ? workers : 1))
+    if (vanished(&facts->health) > 0)
+        finding_set(
+            finding, SEVERITY_RISK,
+            "The queue was trimmed (XADD with MAXLEN or MINID, XTRIM). What landfall submit brought is sent all "
+            "the same; what was added to the queue alone is lost.",
+            "Producers must not trim the queue. landfall audit names what never came; submit it again. Then "
+            "XGROUP SETID with ENTRIESREAD, set to the queue's entries-added, ends this finding.",
+            "%" PRId64 " entries left the queue and no worker has read them", vanished(&facts->health));
+    else if (length > QUEUE_PER_WORKER * (workers > 0 ? workers : 1))
         finding_set(finding, SEVERITY_NOTE, "What comes last waits long, and may miss its not_after.",
                     "Start more workers, or see in landfall status what the channels wait for.",
                     "%" PRId64 " entries wait in the queue, for %" PRId64 " workers", length, workers);

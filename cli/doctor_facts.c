@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/chains.h"
 #include "cli/notes.h"
 #include "ledger/setup.h"
 #include "ledger/spool_file.h"
@@ -18,8 +19,7 @@
 #define SURVEY_BUDGET_MS 10000
 #define LEASE_DEFAULT_MS 60000
 
-/* Appends to a text of the form "a, b, c"; what does not fit is cut. */
-__attribute__((format(printf, 2, 3))) static void list_add(struct errbuf *list, const char *format, ...)
+void doctor_list_add(struct errbuf *list, const char *format, ...)
 {
     size_t used = strlen(list->text), room = sizeof(list->text) - used;
     va_list values;
@@ -41,13 +41,13 @@ static void look_at_file(const struct cli *cli, const char *whose, const char *p
     char *seen = cli->config->path ? file_path_beside(cli->config->path, path) : NULL;
     const char *at = seen ? seen : path;
     if (stat(at, &info) != 0 || access(at, R_OK) != 0)
-        list_add(&out->unreadable, "%s (%.100s: %s)", whose, path, strerror(errno));
+        doctor_list_add(&out->unreadable, "%s (%.100s: %s)", whose, path, strerror(errno));
     else if (!S_ISREG(info.st_mode))
-        list_add(&out->unreadable, "%s (%.100s is no file)", whose, path);
+        doctor_list_add(&out->unreadable, "%s (%.100s is no file)", whose, path);
     else if (info.st_size == 0)
-        list_add(&out->unreadable, "%s (%.100s is empty)", whose, path);
+        doctor_list_add(&out->unreadable, "%s (%.100s is empty)", whose, path);
     else if (info.st_mode & (S_IROTH | S_IWOTH | S_IWGRP))
-        list_add(&out->exposed, "%s (%.100s, mode %04o)", whose, path, (unsigned)info.st_mode & 07777);
+        doctor_list_add(&out->exposed, "%s (%.100s, mode %04o)", whose, path, (unsigned)info.st_mode & 07777);
     free(seen);
 }
 
@@ -59,7 +59,7 @@ static void look_at_source(const struct cli *cli, const char *whose, const json_
     if (path)
         look_at_file(cli, whose, path, out);
     else if (variable && (!value || !*value))
-        list_add(&out->unreadable, "%s (%.100s is not set)", whose, variable);
+        doctor_list_add(&out->unreadable, "%s (%.100s is not set)", whose, variable);
 }
 
 static void look_at_credentials(const struct cli *cli, struct checks_local *out)
@@ -90,10 +90,10 @@ static void look_at_channels(const struct cli *cli, struct checks_local *out)
         struct errbuf err = {""};
         bool compile = channel_compiles(channel, DESCRIPTOR_WRITE, &err);
         if (compile && channel->policy.can_read) compile = channel_compiles(channel, DESCRIPTOR_READ, &err);
-        if (!compile) list_add(&out->uncompiled, "%s: %.200s", channel->name, err.text);
-        if (channel->descriptor->unverified) list_add(&out->unverified, "%s", channel->name);
+        if (!compile) doctor_list_add(&out->uncompiled, "%s: %.200s", channel->name, err.text);
+        if (channel->descriptor->unverified) doctor_list_add(&out->unverified, "%s", channel->name);
         if (names_partition(channel->name, (unsigned)cli->config->partitions) != (unsigned)cli->config->partition)
-            list_add(&out->elsewhere, "%s", channel->name);
+            doctor_list_add(&out->elsewhere, "%s", channel->name);
     }
 }
 
@@ -102,7 +102,7 @@ static void look_at_spool_file(const char *folder, const char *name, struct chec
 {
     struct spool_file *file = NULL;
     struct errbuf err;
-    if (spool_name_is_aside(name)) list_add(&out->spool_aside, "%s", name);
+    if (spool_name_is_aside(name)) doctor_list_add(&out->spool_aside, "%s", name);
     if (spool_name_is_aside(name) || spool_file_take(folder, name, &file, &err) != SPOOL_FILE_TAKEN) return;
     spool_file_leave(&file);
     out->spool_left++;
@@ -132,7 +132,7 @@ void doctor_facts_local(struct cli *cli, struct checks_local *out)
     memset(out, 0, sizeof(*out));
     for (size_t i = 0; i < sizeof(proxies) / sizeof(proxies[0]); i++) {
         const char *value = getenv(proxies[i]);
-        if (value && *value) list_add(&out->proxies, "%s", proxies[i]);
+        if (value && *value) doctor_list_add(&out->proxies, "%s", proxies[i]);
     }
     look_at_credentials(cli, out);
     look_at_channels(cli, out);
@@ -173,10 +173,11 @@ bool doctor_facts_redis(struct cli *cli, bool watch, struct checks_facts *out)
                                          .limit_ms = limit_ms,
                                          .watch = watch};
     out->has_server = health_read(&cli->ledger, cli->link, &out->health, limit_ms, &cli->err);
-    /* The survey last: the repair of counts follows it on the same connection. */
+    /* Of what changes, the survey last: the repair of counts follows it on the same connection. */
     out->has_ledger = out->has_server && reads_overview(&cli->ledger, cli->link, &out->overview, limit_ms, &cli->err) &&
                       read_processes(cli, out) &&
-                      survey_read(&cli->ledger, cli->link, &bounds, out->overview.now_ms, &out->survey, &cli->err);
+                      survey_read(&cli->ledger, cli->link, &bounds, out->overview.now_ms, &out->survey, &cli->err) &&
+                      chains_read(cli, &out->survey.behind, out->overview.now_ms, &out->chains);
     out->run_id = link_run_id(cli->link);
     return out->has_ledger;
 }

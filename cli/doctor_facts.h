@@ -15,4 +15,7 @@ void doctor_facts_local(struct cli *cli, struct checks_local *out);
  * until then is not used. out->survey is the caller's (survey_fini), also after a failure. */
 MUSTCHECK bool doctor_facts_redis(struct cli *cli, bool watch, struct checks_facts *out);
 
+/* Appends to a text of the form "a, b, c"; what does not fit is cut. */
+__attribute__((format(printf, 2, 3))) void doctor_list_add(struct errbuf *list, const char *format, ...);
+
 #endif

@@ -32,6 +32,9 @@ struct health {
     int forbidden_count;
     char reload_forbidden[256]; /* as forbidden, of the user `default`: Redis reads its append-only file as that user */
     bool has_queue, has_group;  /* the stream `queue`, its group `workers` */
+    int64_t entries_added;      /* to the queue, ever; HEALTH_UNKNOWN */
+    int64_t entries_read;       /* of them, by the group; HEALTH_UNKNOWN */
+    int64_t entries_there;      /* in the queue now */
     int64_t server_ms;          /* the server's clock .. */
     int64_t wall_ms;            /* .. and the one of this machine at the same moment, within.. */
     int64_t error_ms;           /* .. this much */

@@ -113,6 +113,7 @@ static void take_row(struct walk *w, const struct survey_row *row)
         survey_list_add(&w->out->unreadable, row->delivery);
     else if (row->state != DS_NONE)
         tally_of(w, row->channel)->n[row->state]++;
+    if (row->behind) survey_list_add(&w->out->behind, row->delivery);
     if (fault != FAULT_NOWHERE && fault != FAULT_NO_LEASE) return;
     w->suspects = xrealloc_array(w->suspects, w->suspect_count + 1, sizeof *w->suspects);
     w->suspects[w->suspect_count++] = *row;
@@ -253,7 +254,7 @@ static bool read_agenda(struct walk *w, struct survey_row *rows, struct errbuf *
 
 /* ---- channels */
 
-enum { ASK_WAITING, ASK_UNCERTAIN, ASK_PAUSED, ASK_CHANNEL, ASK_WALK, ASKS };
+enum { ASK_WAITING, ASK_UNCERTAIN, ASK_PAUSED, ASK_FACTS, ASK_CHANNEL, ASK_WALK, ASKS };
 
 static void ask_channel(struct args *args, const struct names *names, const char *channel)
 {
@@ -264,6 +265,12 @@ static void ask_channel(struct args *args, const struct names *names, const char
     args_command(args, "HGET");
     args_key(args, names, NAMES_CHANNEL, channel);
     args_text(args, "paused");
+    args_command(args, "HMGET");
+    args_key(args, names, NAMES_CHANNEL, channel);
+    args_text(args, "next_at");
+    args_text(args, "blocked_until");
+    args_text(args, "ramp");
+    args_text(args, "turn_at");
     args_command(args, "ZSCORE");
     args_key(args, names, NAMES_AGENDA, NULL);
     args_joined(args, "channel:", channel);
@@ -272,8 +279,23 @@ static void ask_channel(struct args *args, const struct names *names, const char
     args_joined(args, "walk:", channel);
 }
 
-/* What of it is wrong, bits of DEAF and UNWALKED. */
-enum { DEAF = 1, UNWALKED = 2 };
+/* What of it is wrong, bits. */
+enum { DEAF = 1, UNWALKED = 2, UNCLEAR = 4 };
+
+/* As scripts read them: where one is no number of at most 15 digits, none of the channel's deliveries is decided about.
+ */
+static bool facts_are_clear(const struct redisReply *facts)
+{
+    bool clear = true;
+    for (size_t i = 0; i < answer_count(facts); i++) {
+        size_t len;
+        const char *text = answer_text(answer_at(facts, i), &len);
+        const size_t digits = strspn(text + (text[0] == '-'), "0123456789");
+        clear = clear &&
+                (answer_is_nil(answer_at(facts, i)) || (digits > 0 && len <= 15 && digits + (text[0] == '-') == len));
+    }
+    return clear;
+}
 
 static bool faults_of(struct walk *w, char (*names)[IDENTITY_CHANNEL_BYTES], size_t count, int *faults,
                       struct errbuf *err)
@@ -291,8 +313,9 @@ static bool faults_of(struct walk *w, char (*names)[IDENTITY_CHANNEL_BYTES], siz
         struct redisReply **r = replies + i * ASKS;
         bool waits = answer_number_or_0(r[ASK_WAITING]) > 0 && answer_is_nil(r[ASK_PAUSED]);
         bool doubts = answer_number_or_0(r[ASK_UNCERTAIN]) > 0;
-        faults[i] =
-            (waits && answer_is_nil(r[ASK_CHANNEL]) ? DEAF : 0) | (doubts && answer_is_nil(r[ASK_WALK]) ? UNWALKED : 0);
+        faults[i] = (waits && answer_is_nil(r[ASK_CHANNEL]) ? DEAF : 0) |
+                    (doubts && answer_is_nil(r[ASK_WALK]) ? UNWALKED : 0) |
+                    (facts_are_clear(r[ASK_FACTS]) ? 0 : UNCLEAR);
     }
     args_free_replies(replies, count * ASKS);
     return true;
@@ -316,6 +339,7 @@ static bool read_channels(struct walk *w, const struct redisReply *channels, str
         for (size_t i = 0; ok && i < count; i++) {
             if (first[i] & second[i] & DEAF) survey_list_add(&w->out->deaf, names[i]);
             if (first[i] & second[i] & UNWALKED) survey_list_add(&w->out->unwalked, names[i]);
+            if (first[i] & second[i] & UNCLEAR) survey_list_add(&w->out->unclear, names[i]);
         }
     }
     free(names);
@@ -381,9 +405,9 @@ static void list_fini(struct survey_list *list)
 
 void survey_fini(struct survey *survey)
 {
-    struct survey_list *lists[] = {&survey->unknown, &survey->endless,  &survey->unreadable,
-                                   &survey->nowhere, &survey->no_lease, &survey->stale,
-                                   &survey->odd,     &survey->deaf,     &survey->unwalked};
+    struct survey_list *lists[] = {&survey->unknown,  &survey->endless, &survey->unreadable, &survey->nowhere,
+                                   &survey->no_lease, &survey->stale,   &survey->odd,        &survey->deaf,
+                                   &survey->unwalked, &survey->unclear, &survey->behind};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         list_fini(lists[i]);
     free(survey->counts);

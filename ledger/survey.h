@@ -46,8 +46,10 @@ struct survey {
     struct survey_list odd;        /* agenda members that are no names of ours */
     struct survey_list deaf;       /* channels whose deliveries wait and which are not on the agenda, not paused */
     struct survey_list unwalked;   /* channels with uncertain deliveries whose account is not to be walked */
-    bool counted;                  /* all was counted and `counts` did not change meanwhile */
-    struct survey_count *counts;   /* where the two differ; only if counted */
+    struct survey_list unclear;  /* channels whose facts are no numbers: their deliveries are answered with an error */
+    struct survey_list behind;   /* deliveries that wait for the one that they come after */
+    bool counted;                /* all was counted and `counts` did not change meanwhile */
+    struct survey_count *counts; /* where the two differ; only if counted */
     size_t count_count;
 };
 

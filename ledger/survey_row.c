@@ -42,6 +42,7 @@ static void ask_row(struct args *args, const struct names *names, const struct s
     args_text(args, "rev");
     args_text(args, "since");
     args_text(args, "claimed_at");
+    args_text(args, "reason");
     args_command(args, "ZSCORE");
     args_key(args, names, NAMES_AGENDA, NULL);
     args_joined(args, "delivery:", row->delivery);
@@ -68,6 +69,7 @@ static void take_row(struct redisReply **r, struct survey_row *row)
     if (answer_is_nil(state) && row->rev > 0) row->readable = false;
     row->since_ms = answer_number_or_0(answer_at(r[ASK_ROW], 2));
     row->claimed_at_ms = answer_number_or_0(answer_at(r[ASK_ROW], 3));
+    row->behind = row->state == DS_APPROVED && answer_reason(answer_at(r[ASK_ROW], 4)) == RS_PREDECESSOR;
     row->on_agenda = !answer_is_nil(r[ASK_AGENDA]);
     row->waits = !answer_is_nil(r[ASK_WAITING]);
     row->in_uncertain = !answer_is_nil(r[ASK_UNCERTAIN]);

@@ -15,6 +15,7 @@ struct survey_row {
     bool readable;
     enum delivery_state state; /* DS_NONE: no row */
     int64_t rev, since_ms, claimed_at_ms;
+    bool behind; /* it waits for the delivery that it comes after */
     bool on_agenda, waits, in_uncertain;
     int64_t lease_left_ms; /* -2: none, -1: one without an end */
 };

@@ -85,6 +85,7 @@ end
 
 function ops.walk_begin(ch, name, ttl)
     local ms, holder = number_of(ttl) or 0, redis.call('GET', ch.walk)
+    if redis.call('PTTL', ch.walk) == -1 then holder = false end -- without an end it is nobody's: somebody's hand
     if ms <= 0 then return {'error', 'arguments: a walk lease must have an end'} end
     if holder and holder ~= name then return {'busy', holder} end
     local member, due = walk_member(ch)

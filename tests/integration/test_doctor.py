@@ -9,50 +9,14 @@ import socket
 import pytest
 import redis
 
-from lib.cli import BLOG, Cli
+from doctor_kit import D, SEEN, cli, doctor, place, severity, waiting  # cli: the fixture
+from lib.cli import BLOG
 from lib.procs import wait_for
 from lib.redis_server import RedisServer
 from lib.tree import TOP
 
-D = "blog/brand/one"
-SEEN = {}  # check -> severities, of all calls in this file
 # A server of this machine cannot be made to have them wrong: tests/unit/cli/test_checks.c does, and to have them right.
 UNIT = {"version", "role", "clock"}
-
-
-@pytest.fixture
-def cli(tmp_path):
-    with Cli(tmp_path) as one:
-        one.client.config_set("appendonly", "yes")
-        yield one
-
-
-def doctor(cli, *words, **options):
-    """check -> finding, and the whole document; the exit code agrees with the worst finding."""
-    done = cli.run("doctor", *words, "--json", **options)
-    document = json.loads(done.out)
-    found = {finding["check"]: finding for finding in document["findings"]}
-    worst = {finding["severity"] for finding in found.values()}
-    for check, finding in found.items():
-        SEEN.setdefault(check, set()).add(finding["severity"])
-    assert done.code == document["exit"] == (4 if "unsafe" in worst else 3 if "risk" in worst else 0), found
-    for finding in found.values():
-        assert bool(finding["cost"]) == bool(finding["todo"]) == (finding["severity"] != "ok"), finding
-    return found, document
-
-
-def severity(cli, check, *words, **options):
-    return doctor(cli, *words, **options)[0][check]["severity"]
-
-
-def place(cli, delivery, **fields):
-    """A row where its state says it must be."""
-    now = cli.now_ms()
-    cli.row(delivery, **{"reason": "new", "since": now, "attempt": 1, **fields})
-    if fields["state"] in ("approved", "claimed"):
-        cli.client.zadd(cli.key("agenda"), {f"delivery:{delivery}": now + 60000})
-    if fields["state"] == "uncertain":
-        cli.client.zadd(cli.key("agenda"), {f"walk:{'/'.join(delivery.split('/')[:2])}": now + 60000})
 
 
 # ---- the whole
@@ -76,19 +40,6 @@ def test_without_redis_the_rest_is_said_and_it_ends_with_2(cli):
     assert {finding["check"] for finding in document["findings"]} == {"partitions", "proxies", "descriptors", "credentials",
                                                                      "spool"}
     assert "nothing was repaired" in cli.run("doctor", "--repair").out
-
-
-@pytest.mark.parametrize("kind, suffix", [("counts", ""), ("agenda", ""), ("channel", "blog/brand"), ("waiting", "blog/brand")])
-def test_a_key_of_another_type_is_named(cli, kind, suffix):
-    """Of a ledger that cannot be read nothing is concluded, but which key somebody has to look at is."""
-    place(cli, D, state="published")
-    key = cli.key(kind, suffix)
-    cli.client.sadd(cli.key("channels"), "blog/brand")
-    cli.client.delete(key)
-    cli.client.set(key, "x")
-    done = cli.run("doctor", "--json")
-    document = json.loads(done.out)
-    assert done.code == 2 and key in document["redis"] and "another type" in document["redis"], document["redis"]
 
 
 def test_looking_writes_nothing(cli):
@@ -184,30 +135,6 @@ def test_rights(cli):
     assert found["persistence"]["severity"] == "note" and "not known" in found["persistence"]["what"]
     assert found["encoding"]["severity"] == "ok" and "not known" in found["encoding"]["what"]
     assert found["places"]["severity"] == "ok"
-
-
-def test_a_default_user_without_rights_makes_redis_forget_at_its_next_start(cli):
-    cli.client.execute_command("ACL", "SETUSER", "worker", "on", "nopass", "~lf:*", "+@all")
-    cli.config(redis={"url": cli.redis.url.replace("//", "//worker@")})
-    def reload():
-        return doctor(cli, env={"LANDFALL_REDIS_PASSWORD": "any"})[0]["reload"]
-    cli.client.config_set("appendonly", "no")
-    assert reload()["severity"] == "ok" and "no append-only file" in reload()["what"]
-    cli.client.config_set("appendonly", "yes")
-    assert reload()["severity"] == "ok"
-    cli.client.execute_command("ACL", "SETUSER", "default", "-hset", "-@sortedset")
-    found = reload()
-    assert found["severity"] == "unsafe" and found["what"].endswith("HSET ZADD"), found
-
-
-def test_a_missing_right_that_stops_the_look_itself_is_said(cli):
-    cli.client.execute_command("ACL", "SETUSER", "blind", "on", "nopass", "~lf:*", "+@all", "-zscore")
-    place(cli, D, state="published")
-    cli.config(redis={"url": cli.redis.url.replace("//", "//blind@")})
-    document = cli.json("doctor", code=2, env={"LANDFALL_REDIS_PASSWORD": "any"})
-    found = {finding["check"]: finding for finding in document["findings"]}
-    assert found["rights"]["severity"] == "unsafe" and "ZSCORE" in found["rights"]["what"]
-    assert "NOPERM" in document["redis"] and "places" not in found and "credentials" in found
 
 
 def test_encoding(cli):
@@ -365,6 +292,19 @@ def test_a_paused_channel_needs_no_place(cli):
     cli.client.zadd(cli.key("waiting", "blog/brand"), {D: 1})
     cli.client.hset(cli.key("channel", "blog/brand"), "paused", "the site is being moved")
     assert severity(cli, "channels") == "ok"
+
+
+def test_deliveries_that_wait_for_one_that_is_not_there(cli):
+    waiting(cli, "two", "one")
+    place(cli, D, state="approved")
+    assert severity(cli, "chains") == "ok", "it is there, and will go out"
+    waiting(cli, "four", "three")
+    waiting(cli, "young", "three", age_s=60)
+    finding = doctor(cli, "--repair")[0]["chains"]
+    assert finding["severity"] == "risk" and "blog/brand/four waits for blog/brand/three" in finding["what"]
+    assert "two" not in finding["what"] and "young" not in finding["what"], "what was just brought may get company"
+    place(cli, "blog/brand/three", state="held")
+    assert severity(cli, "chains") == "ok", "a claim holds it, too"
 
 
 def test_counts(cli):

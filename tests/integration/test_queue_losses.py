@@ -45,6 +45,32 @@ def test_a_foreign_trim_of_the_queue_takes_nothing_that_was_submitted():
         assert report["totals"]["writes"] == 60
 
 
+def landfall(fleet, *words, items=()):
+    return subprocess.run([program("landfall"), *words, "--config", fleet.config_path], input="\n".join(map(json.dumps, items)),
+                          text=True, capture_output=True, check=False, timeout=60, cwd=fleet.dir)
+
+
+@together.test
+def test_what_a_producer_trims_before_it_is_read_is_lost_and_named():
+    """What was added to the queue alone is nowhere else: the limit of it. doctor sees it, audit says which, submit brings it."""
+    with Fleet(["mastodon"], channel=UNPACED) as fleet:
+        first, = fleet.add_many("mastodon/brand", ["first"])
+        assert fleet.run_worker() == 0 and fleet.state(first) == "published"
+        items = [fleet.item(f"it-{n}") for n in range(30)]
+        for item in items:
+            fleet.db.xadd(QUEUE, {"channel": "mastodon/brand", "item": json.dumps(item)}, maxlen=10, approximate=False)
+        assert fleet.run_worker() == 0
+        found = {one["check"]: one for one in json.loads(landfall(fleet, "doctor", "--json").stdout)["findings"]}
+        assert found["queue"]["severity"] == "risk" and found["queue"]["what"].startswith("20 entries left the queue"), found["queue"]
+        audit = landfall(fleet, "audit", "-", "--to", "mastodon/brand", items=items)
+        lost = [f"mastodon/brand/it-{n}" for n in range(20)]
+        assert audit.returncode == 5 and [f"{name}: no delivery" in audit.stdout for name in lost] == [True] * 20, audit.stdout
+        landfall(fleet, "submit", "-", "--to", "mastodon/brand", items=items)
+        assert fleet.run_worker() == 0
+        assert landfall(fleet, "audit", "-", "--to", "mastodon/brand", items=items).returncode == 0
+        fleet.check_judge(**dict.fromkeys([first, *(f"mastodon/brand/it-{n}" for n in range(30))], 1))
+
+
 @together.test
 def test_the_queue_keeps_nothing_of_what_was_looked_at():
     """A delivery in doubt is kept by the ledger and pins no part of the stream, however much goes past it."""

@@ -68,6 +68,16 @@ def test_one_walker_at_a_time_and_its_lease_ends(ledger):
     assert ledger.channel(CH, "walk_begin", "r1", 0)[0] == "error", "a lease without an end"
 
 
+def test_a_walk_lease_without_an_end_is_nobodys(ledger):
+    ledger.settle(f"{CH}/a", "uncertain", "no_answer")
+    ledger.client.set(ledger.key("walk", CH), "somebody's hand")
+    assert ledger.channel(CH, "walk_begin", "r1", 30000) == ["ok"]
+    assert ledger.client.get(ledger.key("walk", CH)) == "r1" and 0 < ledger.client.pttl(ledger.key("walk", CH)) <= 30000
+    assert ledger.due(f"walk:{CH}") > ledger.now() + 20000, "and the account is walked once"
+    ledger.client.persist(ledger.key("walk", CH))
+    assert ledger.channel(CH, "walk_end", "r1", ledger.now() + 500, 1) == ["ok"] and not ledger.client.exists(ledger.key("walk", CH))
+
+
 def test_who_became_uncertain_during_a_walk_is_not_put_off(ledger):
     ledger.settle("blog/main/a", "uncertain", "no_answer")
     ledger.channel(CH, "walk_begin", "r1", 30000)

@@ -95,7 +95,7 @@ function ops.walk_begin(ch, name, ttl)
 end
 
 function ops.walk_end(ch, name, next_due, looks)
-    local holder = redis.call('GET', ch.walk)
+    local holder, uncertain = redis.call('GET', ch.walk), redis.call('ZCARD', ch.uncertain)
     if holder and holder ~= name then return {'busy', holder} end
     local member, due = walk_member(ch)
     local wanted = number_of(next_due) or now
@@ -103,7 +103,7 @@ function ops.walk_end(ch, name, next_due, looks)
         wanted = math.min(wanted, math.max(due, now + FULL_WAIT_MS))
     end
     redis.call('DEL', ch.walk)
-    schedule(member, redis.call('ZCARD', ch.uncertain) > 0 and wanted)
+    schedule(member, uncertain > 0 and wanted)
     if (number_of(looks) or 0) > 0 then
         redis.call('HSET', ch.channel, 'looks', looks)
     else

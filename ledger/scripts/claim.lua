@@ -145,7 +145,7 @@ local function check_state(d, c)
     acknowledge(c.entry)
     if conflict then return {'conflict', d.state, text(d.n.since), d.fields.content} end
     if d.state ~= 'claimed' then return {'already', d.state, text(d.n.since)} end
-    local left = d.lease and redis.call('PTTL', d.lease_key) or 0
+    local left = lease_of(d) and redis.call('PTTL', d.lease_key) or 0
     return {'busy', lease_holder(d), text(now + math.max(left, 0))}
 end
 
@@ -283,9 +283,8 @@ local function check_predecessor(d, c)
 end
 
 -- A lease that no row speaks of: somebody's hand, or the rest of an attempt that was published meanwhile.
-local function check_lease(d, c)
-    if not d.lease then return nil end
-    local left = redis.call('PTTL', d.lease_key)
+local function wait_for_lease(d, c)
+    local left = lease_of(d) and redis.call('PTTL', d.lease_key) or 0
     local due = now + (left > 0 and left or BUSY_WAIT_MS)
     change(d, c, {state = 'approved', reason = d.fields.reason or 'new', place = 'agenda', due = due})
     return {'busy', lease_holder(d), text(due)}
@@ -303,9 +302,7 @@ local function grant(d, c)
     if c.lease_ms <= 0 then return {'error', 'arguments: a lease must have an end'} end
     local attempt, lease_end = d.n.attempt + 1, now + c.lease_ms
     local lease = worker .. ' ' .. text(attempt) .. ' ' .. c.token
-    if not redis.call('SET', d.lease_key, lease, 'NX', 'PX', text(c.lease_ms)) then
-        return {'error', 'lease: it could not be set'}
-    end
+    if not redis.call('SET', d.lease_key, lease, 'NX', 'PX', text(c.lease_ms)) then return wait_for_lease(d, c) end
     local set = {attempt = text(attempt), tries = text(d.n.tries + 1), token = c.token, worker = worker,
         claimed_at = text(now), commit_by = text(lease_end + c.late_commit), misses = '', missed_at = '', waived = '',
         turn = ''}
@@ -314,7 +311,8 @@ local function grant(d, c)
     if d.n.first_send == 0 then set.first_send = text(forgotten and c.approved_at > 0 and c.approved_at or now) end
     local long = {}
     if not c.frozen_before then
-        set.key, set.body_hash, long.frozen, long.prepared = c.key, c.body_hash, c.frozen, ''
+        set.key, set.body_hash, long.frozen = c.key, c.body_hash, c.frozen
+        if d.state ~= 'none' then long.prepared = '' end
     end
     pass_pace(d.ch, c)
     change(d, c, {state = 'claimed', reason = 'sending', place = 'agenda', lease_end = lease_end, set = set, long = long})
@@ -325,12 +323,12 @@ local function grant(d, c)
 end
 
 local CHECKS = {check_repeat, check_late, check_state, check_content, check_known, check_rendering, check_age,
-    check_budget, check_epoch, check_doubt, check_schedule, check_channel, check_predecessor, check_turn, check_lease}
+    check_budget, check_epoch, check_doubt, check_schedule, check_channel, check_predecessor, check_turn}
 
 return each_delivery(read_claim, function(d, c)
     if foreign then return foreign end
-    for _, check in ipairs(CHECKS) do
-        local answer = check(d, c)
+    for i = 1, #CHECKS do
+        local answer = CHECKS[i](d, c)
         if answer then return answer end
     end
     return grant(d, c)

@@ -26,9 +26,7 @@ local function stale(d)
     local answer = {'stale'}
     local flat = d.state ~= 'none' and redis.call('HGETALL', d.row) or {}
     for _, part in ipairs(flat) do answer[#answer + 1] = part end
-    for i, value in ipairs(redis.call('HMGET', d.request, unpack(LONG))) do
-        if value then answer[#answer + 1] = LONG[i]; answer[#answer + 1] = value end
-    end
+    for name, value in pairs(long_values(d)) do answer[#answer + 1] = name; answer[#answer + 1] = value end
     return answer
 end
 
@@ -66,7 +64,8 @@ local function apply_decision(d, block)
     if refusal then return refusal end
     cap_commit(d, block)
     if block.set.cleared_at == 'now' then block.set.cleared_at = text(now) end
-    if block.token ~= '' and lease_token(d) == block.token then redis.call('DEL', d.lease_key) end
+    local is_holder = block.token ~= '' and lease_token(d) == block.token
     set_row(d, block)
+    if is_holder then give_back_lease(d) end
     return {'ok', text(d.n.rev)}
 end

@@ -9,9 +9,13 @@
 --       (block: number of its channel, its name, and what the script says)
 -- Reply {now_ms, answer, ...}, one flat array per delivery. A delivery that cannot be worked answers {"error", words}.
 --
--- Lua has no rollback. So everything that could refuse a write is looked at first (types of all keys, readable fields),
--- one delivery's trouble does not leave its answer, and what belongs to the whole call (agenda, counters,
--- acknowledgements, channels' own entries) is collected and written once, at the end, whatever happened.
+-- Lua has no rollback. So everything that could refuse a write is looked at first (types of the keys that are needed,
+-- readable fields; of request: the first write is the look), one delivery's trouble does not leave its answer, and what
+-- belongs to the whole call (agenda, counters, acknowledgements, leases that are given back, channels' own entries) is
+-- collected and written once, at the end, whatever happened.
+--
+-- What costs in a script is every command and every text made of a number or read as one. So a fact is asked for when it
+-- is needed and then kept, and a number is read and printed once per call.
 -- Only redis.*, KEYS, ARGV and plain Lua 5.1 are used, so that the scripts also run in a bare interpreter.
 --
 -- A script's header may say "-- flags: F" (put into its #! line) and "-- with: FILE.." (put between row.lua and it).
@@ -23,12 +27,13 @@ local FULL_WAIT_MS = 1000 -- a channel that may not send now is offered again af
 
 local TYPES = {agenda = 'zset', journal = 'stream', outcomes = 'stream', counts = 'hash', channels = 'set',
     queue = 'stream', epoch = 'hash', audit = 'stream', waiting = 'zset', uncertain = 'zset', channel = 'hash',
-    posts = 'hash', walk = 'string', request = 'hash'}
+    posts = 'hash', walk = 'string'}
 local GLOBALS = {'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue', 'epoch', 'audit'}
 local STATES = {approved = true, claimed = true, published = true, rejected = true, uncertain = true, held = true}
 local OUTCOMES = {published = true, rejected = true, held = true}
-local NUMBERS = {'since', 'rev', 'approved_at', 'not_before', 'not_after', 'dated', 'gen', 'attempt', 'tries',
-    'claimed_at', 'first_send', 'commit_by', 'misses', 'missed_at', 'cleared_at', 'taken', 'turn'}
+local NUMBERS = {since = 0, rev = 0, approved_at = 0, not_before = 0, not_after = 0, dated = 0, gen = 0, attempt = 0,
+    tries = 0, claimed_at = 0, first_send = 0, commit_by = 0, misses = 0, missed_at = 0, cleared_at = 0, taken = 0, turn = 0}
+local ABSENT = {__index = NUMBERS} -- an absent number counts as 0
 -- What may be longer than the 64 bytes that Redis keeps in its compact encoding stands in request: then.
 local LONG = {'ext_id', 'url', 'duplicate', 'key'}
 local IS_LONG = {ext_id = true, url = true, duplicate = true, key = true}
@@ -41,8 +46,15 @@ local DROPPED = {
 
 -- ---- small things
 
+local texts, numbers = {}, {}
+
 local function text(number)
-    return string.format('%.0f', number)
+    local known = texts[number]
+    if not known then
+        known = string.format('%.0f', number)
+        texts[number] = known
+    end
+    return known
 end
 
 local function key_type(key)
@@ -57,8 +69,13 @@ end
 
 -- A number as we write it, or nil: at most 15 digits, which a double holds exactly.
 local function number_of(value)
-    if value and #value <= 15 and string.find(value, '^%-?%d+$') then return tonumber(value) end
-    return nil
+    if not value then return nil end
+    local known = numbers[value]
+    if known == nil then
+        known = #value <= 15 and string.find(value, '^%-?%d+$') and tonumber(value) or false
+        numbers[value] = known
+    end
+    return known or nil
 end
 
 local function pairs_of(flat)
@@ -89,13 +106,13 @@ local global = {}
 for i, name in ipairs(GLOBALS) do global[name] = KEYS[i] end
 
 -- What the whole call will write at its end.
-local call = {agenda = {}, order = {}, counts = {}, acks = {}, known = {}, touched = {}}
+local call = {agenda = {}, order = {}, counts = {}, acks = {}, known = {}, leases = {}, touched = {}}
 
 local channels = {}
 for i = 1, channel_count do
     local base = #GLOBALS + 5 * (i - 1)
     channels[i] = {name = next_arg(), waiting = KEYS[base + 1], uncertain = KEYS[base + 2], channel = KEYS[base + 3],
-        posts = KEYS[base + 4], walk = KEYS[base + 5]}
+        posts = KEYS[base + 4], walk = KEYS[base + 5], checked = {}}
 end
 
 local function wrong_type(kind, key)
@@ -106,18 +123,19 @@ local function wrong_type(kind, key)
     return nil
 end
 
--- A global key of the wrong type is no delivery's fault: the answer for the whole call is an error. One of a channel stops
--- those of the channel.
+-- A global key of the wrong type is no delivery's fault: the answer for the whole call is an error.
 local function check_keys(needed)
     for _, name in ipairs(needed) do
         local bad = wrong_type(name, global[name])
         if bad then return {err = 'WRONGTYPE ' .. bad} end
     end
-    for _, ch in ipairs(channels) do
-        for _, kind in ipairs({'waiting', 'uncertain', 'channel', 'posts', 'walk'}) do
-            ch.bad = ch.bad or wrong_type(kind, ch[kind])
-        end
-    end
+end
+
+-- A key of a channel that is needed by this delivery and not by all; of another type, it stops those that need it.
+local function need(ch, kind)
+    if ch.checked[kind] == nil then ch.checked[kind] = wrong_type(kind, ch[kind]) or false end
+    if ch.checked[kind] then error({err = ch.checked[kind]}) end
+    return ch[kind]
 end
 
 -- ---- facts of a channel, read once per call
@@ -125,14 +143,17 @@ end
 local function load_channel(ch)
     if ch.loaded or ch.bad then return end
     ch.loaded = true
-    local got = redis.call('HMGET', ch.channel, 'next_at', 'blocked_until', 'ramp', 'turn_at', 'paused')
+    local got = redis.pcall('HMGET', ch.channel, 'next_at', 'blocked_until', 'ramp', 'turn_at', 'paused')
+    local waiting_count = redis.pcall('ZCARD', ch.waiting)
+    ch.bad = got.err and wrong_type('channel', ch.channel) or type(waiting_count) == 'table' and wrong_type('waiting', ch.waiting)
+    if ch.bad then return end
     for i, name in ipairs({'next_at', 'blocked_until', 'ramp', 'turn_at'}) do
         ch[name] = number_of(got[i] or '0')
         if not ch[name] then ch.bad = 'channel: ' .. name .. ' is no number' end
     end
     ch.paused = got[5] or false
-    ch.waiting_count = redis.call('ZCARD', ch.waiting)
-    ch.claimed_count = number_of(redis.call('HGET', global.counts, ch.name .. ' claimed') or '0') or 0
+    ch.waiting_count = waiting_count
+    ch.claimed_count = ch.ramp > 0 and number_of(redis.call('HGET', global.counts, ch.name .. ' claimed')) or 0
 end
 
 local function touch(ch)
@@ -144,22 +165,32 @@ end
 
 -- ---- rows
 
+-- The long values that stand in request: for the row; a delivery that has no row has none.
+local function long_values(d)
+    if not d.long then
+        local got = d.state ~= 'none' and redis.call('HMGET', d.request, unpack(LONG)) or {}
+        d.long = {}
+        for i, name in ipairs(LONG) do d.long[name] = got[i] or nil end
+    end
+    return d.long
+end
+
 local function find_field(d, name)
-    if d.fields[name] then return d.fields[name] end
-    return IS_LONG[name] and redis.call('HGET', d.request, name) or nil
+    return d.fields[name] or (IS_LONG[name] and long_values(d)[name]) or nil
 end
 
 local function read_fields(d, flat)
-    d.fields = pairs_of(flat)
-    d.state = d.fields.state or 'none'
-    if #flat > 0 and not STATES[d.state] then return 'row: unknown state "' .. string.sub(d.state, 1, 40) .. '"' end
-    d.n = {}
-    for _, name in ipairs(NUMBERS) do
-        local value = d.fields[name]
-        d.n[name] = value and number_of(value) or 0
-        if value and not number_of(value) then return 'row: ' .. name .. ' is no number' end
+    d.fields, d.n = {}, setmetatable({}, ABSENT)
+    for i = 1, #flat, 2 do
+        local name, value = flat[i], flat[i + 1]
+        d.fields[name] = value
+        if NUMBERS[name] then
+            d.n[name] = number_of(value)
+            if not number_of(value) then return 'row: ' .. name .. ' is no number' end
+        end
     end
-    d.in_doubt = d.fields.in_doubt or ''
+    d.state, d.in_doubt = d.fields.state or 'none', d.fields.in_doubt or ''
+    if #flat > 0 and not STATES[d.state] then return 'row: unknown state "' .. string.sub(d.state, 1, 40) .. '"' end
     return nil
 end
 
@@ -168,11 +199,8 @@ local function load_delivery(d)
     if not d.ch then return 'arguments: no such channel' end
     load_channel(d.ch)
     if d.ch.bad then return d.ch.bad end
-    local lease, flat, bad = redis.pcall('GET', d.lease_key), redis.pcall('HGETALL', d.row), wrong_type('request', d.request)
-    if bad then return bad end
-    if type(lease) == 'table' then return 'lease: ' .. words(lease) end
+    local flat = redis.pcall('HGETALL', d.row)
     if flat.err then return 'row: ' .. words(flat) end
-    d.lease = lease or nil
     return read_fields(d, flat)
 end
 
@@ -185,13 +213,18 @@ local function next_delivery(index)
     return d
 end
 
--- <worker> <attempt> <token>
+-- <worker> <attempt> <token>, or false
+local function lease_of(d)
+    if d.lease == nil then d.lease = redis.call('GET', d.lease_key) end
+    return d.lease
+end
+
 local function lease_holder(d)
-    return d.lease and string.match(d.lease, '^%S+') or ''
+    return lease_of(d) and string.match(d.lease, '^%S+') or ''
 end
 
 local function lease_token(d)
-    return d.lease and string.match(d.lease, '^%S+ %S+ (%S+)$') or nil
+    return lease_of(d) and string.match(d.lease, '^%S+ %S+ (%S+)$') or nil
 end
 
 local function doubt_with(list, entry)
@@ -222,66 +255,67 @@ local function acknowledge(entry)
     if entry ~= '' then call.acks[#call.acks + 1] = entry end
 end
 
+local function know(ch)
+    if ch.known then return end
+    ch.known = true
+    call.known[#call.known + 1] = ch.name
+end
+
+local function give_back_lease(d)
+    call.leases[#call.leases + 1] = d.lease_key
+end
+
 -- ---- the one function that sets a state
 
--- Values that are too long for the row go to request:, under the same name. What is left is for the row.
-local function split_long(d, changes)
-    local short, set, drop = {}, {}, {}
-    for name, value in pairs(changes) do
-        short[name] = value
-        if IS_LONG[name] and #value > 64 then
-            set[#set + 1] = name
-            set[#set + 1] = value
-            short[name] = ''
-        elseif IS_LONG[name] and d.state ~= 'none' and not d.fields[name] then
-            drop[#drop + 1] = name
+-- content, frozen, prepared, detail, and of LONG what is too long for the row, goes to request: ('' removes one). It is
+-- written first: if the key is of another type, nothing else has been written. True where it changed what the row says.
+local function write_request(d, set, long)
+    local args, drop, changed = {}, {}, false
+    for _, name in ipairs(LONG) do
+        local value = set[name]
+        if value and #value > 64 then
+            set[name], long[name], changed = '', value, true
+        elseif value and long_values(d)[name] then
+            long[name] = ''
         end
+        if long[name] then long_values(d)[name] = long[name] ~= '' and long[name] or nil end
+    end
+    for name, value in pairs(long) do
+        if value == '' then drop[#drop + 1] = name else args[#args + 1] = name; args[#args + 1] = value end
     end
     if #drop > 0 then redis.call('HDEL', d.request, unpack(drop)) end
-    if #set > 0 then redis.call('HSET', d.request, unpack(set)) end
-    return short, #set > 0
+    if #args > 0 then redis.call('HSET', d.request, unpack(args)) end
+    return changed
 end
 
 -- Writes the fields that differ.
-local function write_fields(d, changes)
-    local set, drop = {}, {}
-    local short, changed = split_long(d, changes)
-    for name, value in pairs(short) do
-        if value == '' and d.fields[name] then
-            drop[#drop + 1] = name
-        elseif value ~= '' and d.fields[name] ~= value then
-            set[#set + 1] = name
-            set[#set + 1] = value
+local function write_fields(d, changes, changed)
+    local args, drop, fields = {'rev', ''}, {}, d.fields
+    for name, value in pairs(changes) do
+        local known = fields[name]
+        if value == '' then
+            if known then drop[#drop + 1] = name end
+            fields[name] = nil
+        elseif known ~= value then
+            args[#args + 1] = name
+            args[#args + 1] = value
+            fields[name] = value
         end
-        d.fields[name] = value ~= '' and value or nil
     end
-    if #set + #drop == 0 and not changed then return end
+    if #args + #drop == 2 and not changed then return end
     d.n.rev = d.n.rev + 1
-    d.fields.rev = text(d.n.rev)
-    redis.call('HSET', d.row, 'rev', d.fields.rev, unpack(set))
+    fields.rev = text(d.n.rev)
+    args[2] = fields.rev
+    redis.call('HSET', d.row, unpack(args))
     if #drop > 0 then redis.call('HDEL', d.row, unpack(drop)) end
 end
 
--- content, frozen, prepared, detail: '' removes one.
-local function write_long(d, long)
-    local set, drop = {}, {}
-    for name, value in pairs(long) do
-        if value == '' then drop[#drop + 1] = name else set[#set + 1] = name; set[#set + 1] = value end
-    end
-    if #drop > 0 then redis.call('HDEL', d.request, unpack(drop)) end
-    if #set > 0 then redis.call('HSET', d.request, unpack(set)) end
-end
-
--- A published row needs no content any more. A rejected one keeps it for a retry, until its time is over; not where an
--- id stands there that the row is too small for.
+-- A rejected row keeps its request for a retry, until its time is over; not where an id stands there that the row is too
+-- small for.
 local function keep_request(d, state)
     if d.state == 'rejected' and state ~= 'rejected' then redis.call('PERSIST', d.request) end
-    if state == 'published' then redis.call('HDEL', d.request, 'content', 'frozen', 'prepared') end
     if state ~= 'rejected' or d.state == 'rejected' or rejected_keep_ms <= 0 then return end
-    for _, value in ipairs(redis.call('HMGET', d.request, unpack(LONG))) do
-        if value then return end
-    end
-    redis.call('PEXPIRE', d.request, text(rejected_keep_ms))
+    if next(long_values(d)) == nil then redis.call('PEXPIRE', d.request, text(rejected_keep_ms)) end
 end
 
 -- One entry from the step that makes a delivery uncertain to the step that ends it.
@@ -335,7 +369,8 @@ end
 
 -- Who owns an external id. The oldest are not known, so one at random makes room.
 local function keep_post(d, id)
-    if redis.call('HSETNX', d.ch.posts, id, d.name) == 0 or redis.call('HLEN', d.ch.posts) <= POSTS_MAX then return end
+    if id == '' or redis.call('HSETNX', d.ch.posts, id, d.name) == 0 then return end
+    if redis.call('HLEN', d.ch.posts) <= POSTS_MAX then return end
     local other = redis.call('HRANDFIELD', d.ch.posts)
     if other ~= id then redis.call('HDEL', d.ch.posts, other) end
 end
@@ -355,27 +390,37 @@ local function grow_ramp(ch, claimed_at)
     ch.ramp_changed = true
 end
 
+-- What the writes will need that could be of another type.
+local function look_first(d, state, has_id)
+    if OUTCOMES[state] then long_values(d) end
+    if state == 'uncertain' or d.state == 'uncertain' then need(d.ch, 'uncertain') end
+    if has_id then need(d.ch, 'posts') end
+end
+
 -- to: {state, reason, place = '-' | 'agenda' | 'waiting' | 'walk', due, set = {field = value}, long = {field = value},
 -- lease_end}. An empty value removes a field. rev counts up if, and only if, the row is changed.
 local function set_row(d, to)
-    local old, state, changes, claimed_at = d.state, to.state, to.set or {}, d.n.claimed_at
+    local old, state, claimed_at = d.state, to.state, d.n.claimed_at
+    local changes, long, dropped = to.set or {}, to.long or {}, DROPPED[state] or {}
+    local ext_id, duplicate = changes.ext_id or '', changes.duplicate or ''
+    look_first(d, state, ext_id .. duplicate ~= '')
     changes.state, changes.reason = state, to.reason
     if old ~= state then changes.since = text(now) end
-    for _, name in ipairs(DROPPED[state] or {}) do changes[name] = '' end
+    for i = 1, #dropped do changes[dropped[i]] = '' end
+    if state == 'published' then long.content, long.frozen, long.prepared = '', '', '' end
+    local changed = write_request(d, changes, long)
     keep_journal(d, state, to.reason, changes)
     keep_place(d, state, to)
-    write_fields(d, changes)
-    if to.long then write_long(d, to.long) end
+    write_fields(d, changes, changed)
     keep_request(d, state)
     if old ~= state then
         count(d.ch, old, -1)
         count(d.ch, state, 1)
-        if old == 'none' then call.known[d.ch.name] = true end
+        if old == 'none' then know(d.ch) end
         if old == 'claimed' and state == 'published' then grow_ramp(d.ch, claimed_at) end
     end
-    for _, name in ipairs({'ext_id', 'duplicate'}) do
-        if changes[name] and changes[name] ~= '' then keep_post(d, changes[name]) end
-    end
+    keep_post(d, ext_id)
+    keep_post(d, duplicate)
     tell_outcome(d, state, old)
     d.state = state
     touch(d.ch)
@@ -427,7 +472,8 @@ local function finish()
     for _, field in ipairs(call.counts) do
         if call.counts[field] ~= 0 then redis.call('HINCRBY', global.counts, field, text(call.counts[field])) end
     end
-    for name in pairs(call.known) do redis.call('SADD', global.channels, name) end
+    if #call.known > 0 then redis.call('SADD', global.channels, unpack(call.known)) end
+    if #call.leases > 0 then redis.call('DEL', unpack(call.leases)) end
     if #call.acks > 0 then
         redis.pcall('XACK', global.queue, 'workers', unpack(call.acks))
         redis.pcall('XDEL', global.queue, unpack(call.acks))

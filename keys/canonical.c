@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes RFC 8785 bytes; see canonical.h. Walks the value with its own stack, so depth costs no C stack. */
 #include "keys/canonical.h"
+#include "keys/canonical_read.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -66,8 +67,7 @@ static bool has_byte(uint64_t bytes, unsigned char wanted)
     return has_less(bytes ^ (UINT64_MAX / 255 * wanted), 1);
 }
 
-/* How many of the first bytes certainly need no escape; a multiple of eight. */
-static size_t plain_words(const char *text, size_t len)
+size_t canonical_plain_bytes(const char *text, size_t len)
 {
     size_t at = 0;
     for (uint64_t word; at + sizeof word <= len; at += sizeof word) {
@@ -82,13 +82,13 @@ static void put_string(struct writer *writer, const char *text, size_t len)
     size_t done = 0;
 
     put_char(writer, '"');
-    for (size_t i = plain_words(text, len); i < len; i++) {
+    for (size_t i = canonical_plain_bytes(text, len); i < len; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c >= 0x20 && c != '"' && c != '\\') continue;
         put(writer, text + done, i - done);
         put_escape(writer, c);
         done = i + 1;
-        i += plain_words(text + done, len - done);
+        i += canonical_plain_bytes(text + done, len - done);
     }
     put(writer, text + done, len - done);
     put_char(writer, '"');

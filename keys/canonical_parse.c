@@ -6,6 +6,7 @@
  */
 #include "keys/canonical.h"
 #include "keys/canonical_number.h"
+#include "keys/canonical_read.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -181,6 +182,8 @@ bool canonical_parse(const char *text, size_t len, json_t **out, char err[KEYS_E
     if (len > CANONICAL_INPUT_MAX_BYTES)
         return keys_fail(err, "%zu bytes of JSON are more than the %zu that are read; make it shorter", len,
                          CANONICAL_INPUT_MAX_BYTES);
+    *out = canonical_read(text, len);
+    if (*out) return true;
     if (!canonical_check_numbers(text, len, err)) return false;
     *out = json_loadb(text, len, flags, &error);
     /* An exact number may still be too large for jansson's integers, e.g. 1 with twenty zeros. */

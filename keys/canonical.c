@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct writer {
-    char *text;
-    size_t len;
-    size_t size;
-};
-
 struct member {
     const char *name;
     size_t len;
@@ -27,22 +21,23 @@ struct level {
     size_t next;
 };
 
-static void put(struct writer *writer, const char *bytes, size_t len)
+void canonical_put(struct canonical_text *text, const char *bytes, size_t len)
 {
-    if (writer->size - writer->len <= len) {
-        writer->size = 2 * writer->size + len + 1;
-        writer->text = keys_realloc(writer->text, writer->size);
+    if (text->size - text->len <= len) {
+        text->size = 2 * text->size + len + 1;
+        text->bytes = keys_realloc(text->bytes, text->size);
     }
-    memcpy(writer->text + writer->len, bytes, len);
-    writer->len += len;
+    memcpy(text->bytes + text->len, bytes, len);
+    text->len += len;
+    text->bytes[text->len] = '\0';
 }
 
-static void put_char(struct writer *writer, char c)
+static void put_char(struct canonical_text *writer, char c)
 {
-    put(writer, &c, 1);
+    canonical_put(writer, &c, 1);
 }
 
-static void put_escape(struct writer *writer, unsigned char c)
+static void put_escape(struct canonical_text *writer, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
     static const char from[] = "\b\t\n\f\r\"\\";
@@ -50,9 +45,9 @@ static void put_escape(struct writer *writer, unsigned char c)
     const char *short_form = memchr(from, c, sizeof(from) - 1);
 
     if (short_form)
-        put(writer, (char[]){'\\', to[short_form - from]}, 2);
+        canonical_put(writer, (char[]){'\\', to[short_form - from]}, 2);
     else
-        put(writer, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+        canonical_put(writer, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
 }
 
 /* Eight bytes at once: is one of them below n (at most 128)? https://graphics.stanford.edu/~seander/bithacks.html */
@@ -77,7 +72,7 @@ size_t canonical_plain_bytes(const char *text, size_t len)
     return at;
 }
 
-static void put_string(struct writer *writer, const char *text, size_t len)
+void canonical_put_string(struct canonical_text *writer, const char *text, size_t len)
 {
     size_t done = 0;
 
@@ -85,26 +80,26 @@ static void put_string(struct writer *writer, const char *text, size_t len)
     for (size_t i = canonical_plain_bytes(text, len); i < len; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c >= 0x20 && c != '"' && c != '\\') continue;
-        put(writer, text + done, i - done);
+        canonical_put(writer, text + done, i - done);
         put_escape(writer, c);
         done = i + 1;
         i += canonical_plain_bytes(text + done, len - done);
     }
-    put(writer, text + done, len - done);
+    canonical_put(writer, text + done, len - done);
     put_char(writer, '"');
 }
 
-static void put_scalar(struct writer *writer, const json_t *value)
+static void put_scalar(struct canonical_text *writer, const json_t *value)
 {
     char number[CANONICAL_NUMBER_BYTES];
 
     switch (json_typeof(value)) {
-    case JSON_STRING: put_string(writer, json_string_value(value), json_string_length(value)); break;
+    case JSON_STRING: canonical_put_string(writer, json_string_value(value), json_string_length(value)); break;
     case JSON_INTEGER:
-    case JSON_REAL: put(writer, number, canonical_number(json_number_value(value), number)); break;
-    case JSON_TRUE: put(writer, "true", 4); break;
-    case JSON_FALSE: put(writer, "false", 5); break;
-    case JSON_NULL: put(writer, "null", 4); break;
+    case JSON_REAL: canonical_put(writer, number, canonical_number(json_number_value(value), number)); break;
+    case JSON_TRUE: canonical_put(writer, "true", 4); break;
+    case JSON_FALSE: canonical_put(writer, "false", 5); break;
+    case JSON_NULL: canonical_put(writer, "null", 4); break;
     case JSON_OBJECT:
     case JSON_ARRAY: KEYS_REQUIRE(!"a container is not a scalar");
     }
@@ -129,7 +124,7 @@ static int compare_members(const void *left, const void *right)
     return a->len < b->len ? -1 : a->len > b->len;
 }
 
-static void open_level(struct writer *writer, struct level *level, const json_t *container)
+static void open_level(struct canonical_text *writer, struct level *level, const json_t *container)
 {
     json_t *object = (json_t *)container; /* jansson walks members through a pointer that is not const */
     size_t n = 0;
@@ -150,7 +145,7 @@ static void open_level(struct writer *writer, struct level *level, const json_t 
 }
 
 /* The next child, its comma and name written; NULL, and the level closed, if there is none. */
-static const json_t *next_child(struct writer *writer, struct level *level)
+static const json_t *next_child(struct canonical_text *writer, struct level *level)
 {
     size_t i = level->next++;
 
@@ -161,14 +156,14 @@ static const json_t *next_child(struct writer *writer, struct level *level)
     }
     if (i > 0) put_char(writer, ',');
     if (!level->members) return json_array_get(level->container, i);
-    put_string(writer, level->members[i].name, level->members[i].len);
+    canonical_put_string(writer, level->members[i].name, level->members[i].len);
     put_char(writer, ':');
     return level->members[i].value;
 }
 
 char *canonical_write(const json_t *value, size_t *len)
 {
-    struct writer writer = {0};
+    struct canonical_text writer = {0};
     struct level levels[CANONICAL_DEPTH_MAX];
     size_t depth = 0;
 
@@ -184,6 +179,5 @@ char *canonical_write(const json_t *value, size_t *len)
             depth--;
     } while (value);
     *len = writer.len;
-    put_char(&writer, '\0');
-    return writer.text;
+    return writer.bytes;
 }

@@ -38,6 +38,15 @@ size_t canonical_number(double number, char out[CANONICAL_NUMBER_BYTES]);
  */
 char *canonical_write(const json_t *value, size_t *len) __attribute__((returns_nonnull));
 
+/* For who writes an object of a known shape without making it first: bytes, of which the caller frees the member bytes,
+ * with a NUL behind them. Starts as {0}. What is put is canonical only if its members stand in their order. */
+struct canonical_text {
+    char *bytes;
+    size_t len, size;
+};
+void canonical_put(struct canonical_text *text, const char *bytes, size_t len);         /* as they are */
+void canonical_put_string(struct canonical_text *writer, const char *text, size_t len); /* UTF-8, in quotes */
+
 /*
  * Checks the number literals of a JSON text: each must be, as a decimal, exactly the shortest text of the double next
  * to it. 0.1 and 1e3 are, 9007199254740993, 1e400 and 0.1234567890123456789 are not. The error names the JSON path.

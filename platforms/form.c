@@ -204,23 +204,30 @@ static bool append_form(struct buf *out, const json_t *object)
     return true;
 }
 
-static bool render_structured(struct render *render, const char *part, const json_t *value, bool json)
+static bool cut_body(struct render *render, const char *part, const char *bytes, size_t len,
+                     enum form_encoding encoding)
+{
+    if (len > FORM_BODY_MAX_BYTES) return complain(render, part, "the body is too long");
+    return cut(&render->holes, bytes, len, encoding, &render->form->body) ||
+           complain(render, part, "a value of .hole must be used as it is");
+}
+
+static bool render_json(struct render *render, const char *part, const json_t *value)
+{
+    size_t len;
+    char *text = canonical_write(value, &len);
+    bool ok = cut_body(render, part, text, len, FORM_JSON);
+    free(text);
+    return ok;
+}
+
+static bool render_form(struct render *render, const char *part, const json_t *value)
 {
     struct buf bytes;
-    buf_init(&bytes, FORM_BODY_MAX_BYTES);
-    bool ok = true;
-    if (json) {
-        size_t len;
-        char *text = canonical_write(value, &len);
-        buf_append(&bytes, text, len);
-        free(text);
-    } else {
-        ok =
-            append_form(&bytes, value) || complain(render, part, "must give an object of scalars, or of lists of them");
-    }
-    if (ok && bytes.cut) ok = complain(render, part, "the body is too long");
-    if (ok && !cut(&render->holes, buf_text(&bytes), bytes.len, json ? FORM_JSON : FORM_PERCENT, &render->form->body))
-        ok = complain(render, part, "a value of .hole must be used as it is");
+    buf_init(&bytes, FORM_BODY_MAX_BYTES + 1);
+    bool ok =
+        append_form(&bytes, value) || complain(render, part, "must give an object of scalars, or of lists of them");
+    ok = ok && cut_body(render, part, buf_text(&bytes), bytes.len, FORM_PERCENT);
     buf_fini(&bytes);
     return ok;
 }
@@ -246,8 +253,9 @@ static bool render_body(struct render *render, const struct descriptor_request *
     if (!part) return true;
     if (!run(render, part, &value)) return false;
     render->form->has_body = true;
-    bool ok = part == request->text_part ? render_text(render, part, value, FORM_RAW, &render->form->body)
-                                         : render_structured(render, part, value, part == request->json_part);
+    bool ok = part == request->json_part   ? render_json(render, part, value)
+              : part == request->form_part ? render_form(render, part, value)
+                                           : render_text(render, part, value, FORM_RAW, &render->form->body);
     json_decref(value);
     add_content_type(render->form, part == request->json_part   ? "application/json"
                                    : part == request->form_part ? "application/x-www-form-urlencoded"

@@ -90,7 +90,7 @@ MUSTCHECK bool form_render(struct channel *channel, enum descriptor_half half, c
 void form_fini(struct form *form);
 
 /* The frozen form (docs/contract.md, section 6) and back. form_parse checks everything as form_render does. */
-json_t *form_to_json(const struct form *form);
+char *form_frozen(const struct form *form, size_t *len); /* canonical bytes, for free() */
 MUSTCHECK bool form_parse(const json_t *json, struct form *form, struct errbuf *err);
 
 /* Put the values in. False if a hole has none; err names the hole. */

@@ -8,43 +8,87 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "keys/canonical.h"
 #include "runtime/die.h"
 
-#define FORM_VERSION 1
+#define FORM_VERSION      1
+#define FORM_VERSION_TEXT "1"
 
 static const char *const encodings[] = {[FORM_RAW] = NULL, [FORM_PERCENT] = "percent", [FORM_JSON] = "json"};
 
-static json_t *must(json_t *value)
+/* ---- written ---- */
+
+static void put(struct canonical_text *out, const char *text)
 {
-    if (!value) die("out of memory");
-    return value;
+    canonical_put(out, text, strlen(text));
 }
 
-static json_t *text_to_json(const struct form_text *text)
+static void put_string(struct canonical_text *out, const char *text)
 {
-    json_t *array = must(json_array());
+    canonical_put_string(out, text, strlen(text));
+}
+
+static void put_hole(struct canonical_text *out, const struct form_segment *segment)
+{
+    put(out, "{");
+    if (encodings[segment->encoding]) {
+        put(out, "\"as\":");
+        put_string(out, encodings[segment->encoding]);
+        put(out, ",");
+    }
+    put(out, "\"hole\":");
+    put_string(out, segment->text);
+    put(out, "}");
+}
+
+static void put_text(struct canonical_text *out, const struct form_text *text)
+{
+    put(out, "[");
     for (size_t i = 0; i < text->count; i++) {
         const struct form_segment *segment = &text->segments[i];
-        json_t *item = segment->hole
-                           ? json_pack("{s:s, s:s*}", "hole", segment->text, "as", encodings[segment->encoding])
-                           : json_stringn(segment->text, segment->len);
-        if (json_array_append_new(array, must(item)) != 0) die("out of memory");
+        if (i > 0) put(out, ",");
+        if (segment->hole)
+            put_hole(out, segment);
+        else
+            canonical_put_string(out, segment->text, segment->len);
     }
-    return array;
+    put(out, "]");
 }
 
-json_t *form_to_json(const struct form *form)
+static void put_headers(struct canonical_text *out, const struct form *form)
 {
-    json_t *headers = must(json_array());
+    put(out, "[");
     for (size_t i = 0; i < form->header_count; i++) {
-        json_t *pair = json_pack("[s, o]", form->headers[i].name, text_to_json(&form->headers[i].value));
-        if (json_array_append_new(headers, must(pair)) != 0) die("out of memory");
+        put(out, i > 0 ? ",[" : "[");
+        put_string(out, form->headers[i].name);
+        put(out, ",");
+        put_text(out, &form->headers[i].value);
+        put(out, "]");
     }
-    json_t *out = must(json_pack("{s:i, s:s, s:o, s:o}", "v", FORM_VERSION, "method", form->method, "url",
-                                 text_to_json(&form->url), "headers", headers));
-    if (form->has_body && json_object_set_new(out, "body", text_to_json(&form->body)) != 0) die("out of memory");
-    return out;
+    put(out, "]");
 }
+
+char *form_frozen(const struct form *form, size_t *len)
+{
+    struct canonical_text out = {0};
+    put(&out, "{");
+    if (form->has_body) {
+        put(&out, "\"body\":");
+        put_text(&out, &form->body);
+        put(&out, ",");
+    }
+    put(&out, "\"headers\":");
+    put_headers(&out, form);
+    put(&out, ",\"method\":");
+    put_string(&out, form->method);
+    put(&out, ",\"url\":");
+    put_text(&out, &form->url);
+    put(&out, ",\"v\":" FORM_VERSION_TEXT "}");
+    *len = out.len;
+    return out.bytes;
+}
+
+/* ---- read ---- */
 
 static bool is_hole_name(const char *name)
 {

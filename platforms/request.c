@@ -233,9 +233,7 @@ bool request_keep_step(struct channel *channel, size_t step, size_t at, const st
 bool request_freeze(const struct form *form, char **bytes, size_t *len, char body_hash[HASH_HEX_BYTES],
                     struct errbuf *err)
 {
-    json_t *json = form_to_json(form);
-    *bytes = canonical_write(json, len);
-    json_decref(json);
+    *bytes = form_frozen(form, len);
     if (*len > REQUEST_FROZEN_MAX_BYTES) {
         errbuf_set(err, "the request has %zu bytes, a request may have %d", *len, REQUEST_FROZEN_MAX_BYTES);
         free(*bytes);

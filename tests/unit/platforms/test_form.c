@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "keys/canonical.h"
 #include "platforms/auth.h"
 #include "platforms/form.h"
 
@@ -57,16 +58,20 @@ static struct http_request send_of(struct channel *channel, const char *item)
     struct errbuf err;
     struct form form, thawed;
     struct http_request request;
+    size_t len, canonical_len;
     if (!render(channel, item, &form, &err)) fail_msg("%s", err.text);
-    json_t *frozen = form_to_json(&form);
-    char *text = json_dumps(frozen, 0);
-    assert_null(strstr(text, "e/c r"));
-    free(text);
-    if (!form_parse(frozen, &thawed, &err)) fail_msg("%s", err.text);
-    json_t *again = form_to_json(&thawed);
-    assert_json_equal(again, frozen, "frozen twice");
-    json_decref(again);
-    json_decref(frozen);
+    char *frozen = form_frozen(&form, &len);
+    assert_null(strstr(frozen, "e/c r"));
+    json_t *json = json_loads(frozen, 0, NULL);
+    char *canonical = canonical_write(json, &canonical_len);
+    assert_string_equal(frozen, canonical);
+    if (!form_parse(json, &thawed, &err)) fail_msg("%s", err.text);
+    char *again = form_frozen(&thawed, &len);
+    assert_string_equal(again, frozen);
+    free(again);
+    free(canonical);
+    free(frozen);
+    json_decref(json);
     struct form_fill fill = {
         .credentials = &channel->credentials, .unix_s = 1790000000, .descriptor = channel->descriptor};
     if (!form_fill(&thawed, &fill, &request, &err)) fail_msg("%s", err.text);

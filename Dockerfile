@@ -44,7 +44,7 @@ CMD ["python3", "-m", "platform_sim", "--host", "platforms", "--port", "8080", "
 
 FROM base
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates libhiredis1.1.0 libcurl4t64 libjansson4 \
-        libsodium23 libjq1 libmicrohttpd12t64 libutf8proc3 libidn2-0 \
+        libsodium23 libssl3t64 libjq1 libmicrohttpd12t64 libutf8proc3 libidn2-0 \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin
 COPY --from=build /out/ /
 LABEL org.opencontainers.image.title="landfall" \

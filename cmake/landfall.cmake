@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What every folder's CMakeLists.txt uses: one warning set, one way to name a library, one way to find what the distribution ships.
 find_package(PkgConfig REQUIRED)
-foreach(lib hiredis libcurl jansson libsodium libmicrohttpd libidn2)
+foreach(lib hiredis libcurl libcrypto jansson libsodium libmicrohttpd libidn2)
   pkg_check_modules(${lib} REQUIRED IMPORTED_TARGET ${lib})
 endforeach()
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)

@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "platforms/auth.h"
+#include "platforms/hmac.h"
 #include "runtime/die.h"
 
 #define SIGNING_KEY_MIN_BYTES 24 /* Standard Webhooks, version 1 */
@@ -164,19 +165,17 @@ static bool put_signature(const struct form_fill *fill, const struct http_reques
 {
     const char *id = header_value(request, "webhook-id");
     if (!id) return errbuf_set(err, "a signature needs the header webhook-id");
-    unsigned char key[SIGNING_KEY_MAX_BYTES], mac[crypto_auth_hmacsha256_BYTES];
+    unsigned char key[SIGNING_KEY_MAX_BYTES], mac[HMAC_BYTES];
     size_t key_len = 0;
     bool ok = signing_key(fill, key, &key_len, err);
     if (ok) {
         char timestamp[32];
         int timestamp_len = snprintf(timestamp, sizeof(timestamp), ".%" PRId64 ".", fill->unix_s);
-        crypto_auth_hmacsha256_state state;
-        crypto_auth_hmacsha256_init(&state, key, key_len);
-        crypto_auth_hmacsha256_update(&state, (const unsigned char *)id, strlen(id));
-        crypto_auth_hmacsha256_update(&state, (const unsigned char *)timestamp, (size_t)timestamp_len);
-        crypto_auth_hmacsha256_update(&state, (const unsigned char *)request->body, request->body_len);
-        crypto_auth_hmacsha256_final(&state, mac);
-        sodium_memzero(&state, sizeof(state));
+        struct hmac *hmac = hmac_begin(key, key_len);
+        hmac_add(hmac, id, strlen(id));
+        hmac_add(hmac, timestamp, (size_t)timestamp_len);
+        hmac_add(hmac, request->body, request->body_len);
+        hmac_end(&hmac, mac);
         put(out, "v1,", 3);
         put_base64(out, mac, sizeof(mac), sodium_base64_VARIANT_ORIGINAL);
     }
@@ -206,17 +205,15 @@ static bool jwt_key(const struct form_fill *fill, const char **id, size_t *id_le
 static void put_token(const char *head, const char *claims, const unsigned char *key, size_t key_len,
                       struct filled *out)
 {
-    unsigned char mac[crypto_auth_hmacsha256_BYTES];
+    unsigned char mac[HMAC_BYTES];
     const int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
     size_t start = out->len;
     put_base64(out, (const unsigned char *)head, strlen(head), variant);
     put(out, ".", 1);
     put_base64(out, (const unsigned char *)claims, strlen(claims), variant);
-    crypto_auth_hmacsha256_state state;
-    crypto_auth_hmacsha256_init(&state, key, key_len);
-    crypto_auth_hmacsha256_update(&state, (const unsigned char *)out->bytes + start, out->len - start);
-    crypto_auth_hmacsha256_final(&state, mac);
-    sodium_memzero(&state, sizeof(state));
+    struct hmac *hmac = hmac_begin(key, key_len);
+    hmac_add(hmac, out->bytes + start, out->len - start);
+    hmac_end(&hmac, mac);
     put(out, ".", 1);
     put_base64(out, mac, sizeof(mac), variant);
 }

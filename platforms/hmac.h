@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hmac: HMAC with SHA-256 (RFC 2104), piece by piece. By libcrypto, which libcurl brings along: it uses the processor's
+ * instructions for SHA-256 and is six times as fast as libsodium, which has none.
+ *
+ * What it holds of the key is wiped by hmac_end().
+ */
+#ifndef LANDFALL_PLATFORMS_HMAC_H
+#define LANDFALL_PLATFORMS_HMAC_H
+
+#include <stddef.h>
+
+#define HMAC_BYTES 32
+
+struct hmac;
+
+/* hmac_end() frees it. */
+struct hmac *hmac_begin(const unsigned char *key, size_t key_len);
+void hmac_add(struct hmac *hmac, const void *bytes, size_t len);
+void hmac_end(struct hmac **hmac, unsigned char mac[HMAC_BYTES]);
+
+#endif

@@ -54,8 +54,7 @@ static void test_what_is_taken(void **state)
         "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"",
         "\"\\u00e4\\uD83D\\uDE00x\\uffff\"",
         "{\"\\u0061\":\"b\\\\\"}",
-        "\"Gr\xc3\xbc\xc3\x9f"
-        "e \xf0\x9f\x98\x80 \x7f\"",
+        "\"Gr\xc3\xbc\xc3\x9f x \xf0\x9f\x98\x80 \x7f\"",
         "{\"caf\xc3\xa9\":[{\"x\":[[\"\\t\"]]}]}",
     };
     for (size_t i = 0; i < COUNT(texts); i++)

@@ -83,10 +83,36 @@ static void begin_due(struct reconciler *r, int64_t now)
     free(walks);
 }
 
+static bool may_begin(const struct reconciler *r)
+{
+    return !r->stopping && link_is_open(r->link) && r->clock_known;
+}
+
+static bool has_free_walk(const struct reconciler *r)
+{
+    for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++)
+        if (r->walks[i].phase == WALK_FREE) return true;
+    return false;
+}
+
+int64_t lanes_wake_boot_ms(const struct reconciler *r)
+{
+    int64_t wake = INT64_MAX;
+    if (!may_begin(r) || (r->draining && !has_free_walk(r))) return wake;
+    if (!r->draining) return r->next_agenda_ms;
+    for (size_t i = 0; i < r->lane_count; i++) {
+        const struct lane *lane = &r->lanes[i];
+        if (!lane->wanted || lane->walking) continue;
+        const int64_t due = lane->wanted_boot_ms > lane->ask_boot_ms ? lane->wanted_boot_ms : lane->ask_boot_ms;
+        if (due < wake) wake = due;
+    }
+    return wake;
+}
+
 void lanes_turn(struct reconciler *r)
 {
     const int64_t now = clock_boottime_ms();
-    if (r->stopping || !link_is_open(r->link) || !r->clock_known) return;
+    if (!may_begin(r)) return;
     if (r->draining)
         begin_wanted(r, now);
     else

@@ -15,12 +15,13 @@
 #include "runtime/log.h"
 #include "runtime/random.h"
 
-#define PROCESS_TURN_MAX_MS 1000  /* no turn of the loop waits longer */
-#define PROCESS_CHORES_MS   10000 /* heartbeat and time */
-#define PROCESS_ASK_MS      15000 /* the gauges that only the ledger knows */
-#define PROCESS_GONE_MS     10000 /* so long without Redis, and process_work() ends */
-#define PROCESS_NO_REDIS_MS 100   /* without Redis no step of a walk is hurried */
-#define PROCESS_BASE_NAME   44    /* of the name; a walk lease holds 64 bytes */
+#define PROCESS_TURN_MAX_MS   1000  /* no turn of the loop waits longer */
+#define PROCESS_DRAIN_TURN_MS 100   /* so long in a drain: somebody watches it, and its end is told in seconds */
+#define PROCESS_CHORES_MS     10000 /* heartbeat and time */
+#define PROCESS_ASK_MS        15000 /* the gauges that only the ledger knows */
+#define PROCESS_GONE_MS       10000 /* so long without Redis, and process_work() ends */
+#define PROCESS_NO_REDIS_MS   100   /* without Redis no step of a walk is hurried */
+#define PROCESS_BASE_NAME     44    /* of the name; a walk lease holds 64 bytes */
 
 const struct service_program process_program = {"landfall-reconciler", SERVICE_RECONCILER_PORT};
 
@@ -137,8 +138,8 @@ static int wait_ms(const struct process *p)
     const struct reconciler *r = &p->reconciler;
     const int64_t now = clock_boottime_ms();
     const bool redis = link_is_open(r->link);
-    int64_t until = now + PROCESS_TURN_MAX_MS;
-    const int64_t next = redis ? r->next_agenda_ms : link_next_try_ms(r->link);
+    int64_t until = now + (r->draining ? PROCESS_DRAIN_TURN_MS : PROCESS_TURN_MAX_MS);
+    const int64_t next = redis ? lanes_wake_boot_ms(r) : link_next_try_ms(r->link);
     if (next < until) until = next;
     for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++) {
         int64_t wake = walk_wake_boot_ms(&r->walks[i], now);

@@ -185,6 +185,8 @@ void reconciler_stop(struct reconciler *r, int exit_code);
 struct lane *lane_of(struct reconciler *r, const char *channel); /* NULL: not configured here */
 /* Begins walks for accounts that are due, as far as there is room. */
 void lanes_turn(struct reconciler *r);
+/* When lanes_turn() has something to do again, as far as that is known; boot time, INT64_MAX: not known. */
+int64_t lanes_wake_boot_ms(const struct reconciler *r);
 
 /* ---- walk.c ---- */
 /* False: no room. */

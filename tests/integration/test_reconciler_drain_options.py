@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import resource
 import subprocess
 import threading
 
@@ -258,3 +259,16 @@ def test_a_long_wait_on_no_terminal_is_told_in_plain_lines():
         said = process.stdout().splitlines()
         assert "the time was up" in said[-1]
         assert any(line.startswith("left: forem/brand 1 uncertain no_answer: it is not there, and") for line in said)
+
+
+def test_while_it_waits_for_a_platform_it_uses_no_cpu():
+    late_ms = 2000
+    with Scene(["forem"]) as scene:
+        scene.uncertain(FOREM, "it-1")
+        scene.sim.fault("commit_then_late_answer", "forem", on={"kind": "list"}, delay_ms=late_ms)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        scene.drain()
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_ms = 1000 * (now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime)
+        assert cpu_ms < late_ms / 2, f"{cpu_ms:.0f} ms of CPU"
+        scene.nothing_was_written()

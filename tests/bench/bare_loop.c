@@ -2,13 +2,13 @@
 /*
  * bare_loop: the limit that the bench compares with: takes from the stream, POSTs, acknowledges, records nothing.
  *
- *     bench_bare_loop --redis-port N --url URL --slots N --secret whsec_... [--tell STREAM]
+ *     bench_bare_loop --redis-port N --url URL --slots N --secret whsec_... [--http2 CONNECTIONS] [--tell STREAM]
  *
  * It reads `lf:{0}:queue` with the group `workers`, as the worker does, and sends what the worker sends: the item in
  * the same envelope, signed, with a webhook-id. It parses no JSON, keeps no state and repeats nothing; what fails ends
  * the process, so that no figure comes of it. One connection waits for entries, the other acknowledges, many at a time.
- * --tell: it also adds the item's delivery to a stream when it is acknowledged, for the measuring of latencies.
- * SIGTERM ends it.
+ * --http2: HTTP/2 over TLS, all requests on so many connections. --tell: it also adds the item's delivery to a stream
+ * when it is acknowledged, for the measuring of latencies. SIGTERM ends it.
  */
 #include <curl/curl.h>
 #include <hiredis/hiredis.h>
@@ -45,6 +45,7 @@ struct loop {
     struct slot **finished;
     size_t finished_count;
     const char *url, *tell;
+    long http2_connections; /* 0: HTTP/1.1, a connection for each slot */
     struct wire_signer signer;
 };
 
@@ -217,6 +218,23 @@ static void collect(struct loop *loop)
 
 /* ---- opening ---- */
 
+static void open_slot(struct loop *loop, struct slot *slot)
+{
+    slot->easy = curl_easy_init();
+    if (slot->easy == NULL) wire_die("out of memory");
+    curl_easy_setopt(slot->easy, CURLOPT_URL, loop->url);
+    curl_easy_setopt(slot->easy, CURLOPT_PRIVATE, slot);
+    curl_easy_setopt(slot->easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(slot->easy, CURLOPT_WRITEFUNCTION, drop);
+    curl_easy_setopt(slot->easy, CURLOPT_BUFFERSIZE, (long)RECV_BUFFER);
+    curl_easy_setopt(slot->easy, CURLOPT_TIMEOUT_MS, 20000L);
+    curl_easy_setopt(slot->easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(slot->easy, CURLOPT_PROXY, "");
+    const bool http2 = loop->http2_connections > 0;
+    curl_easy_setopt(slot->easy, CURLOPT_HTTP_VERSION, (long)(http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+    curl_easy_setopt(slot->easy, CURLOPT_PIPEWAIT, http2 ? 1L : 0L); /* better a place on a connection than a new one */
+}
+
 static void open_slots(struct loop *loop)
 {
     loop->slots = calloc(loop->slot_count, sizeof *loop->slots);
@@ -224,18 +242,11 @@ static void open_slots(struct loop *loop)
     loop->multi = curl_multi_init();
     if (loop->slots == NULL || loop->finished == NULL || loop->multi == NULL) wire_die("out of memory");
     curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, (long)loop->slot_count);
+    curl_multi_setopt(loop->multi, CURLMOPT_MAX_HOST_CONNECTIONS, loop->http2_connections);
+    curl_multi_setopt(loop->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)loop->slot_count);
     for (size_t i = 0; i < loop->slot_count; i++) {
         struct slot *slot = &loop->slots[i];
-        slot->easy = curl_easy_init();
-        if (slot->easy == NULL) wire_die("out of memory");
-        curl_easy_setopt(slot->easy, CURLOPT_URL, loop->url);
-        curl_easy_setopt(slot->easy, CURLOPT_PRIVATE, slot);
-        curl_easy_setopt(slot->easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(slot->easy, CURLOPT_WRITEFUNCTION, drop);
-        curl_easy_setopt(slot->easy, CURLOPT_BUFFERSIZE, (long)RECV_BUFFER);
-        curl_easy_setopt(slot->easy, CURLOPT_TIMEOUT_MS, 20000L);
-        curl_easy_setopt(slot->easy, CURLOPT_NOSIGNAL, 1L);
-        curl_easy_setopt(slot->easy, CURLOPT_PROXY, "");
+        open_slot(loop, slot);
         slot->next_free = loop->free_slot;
         loop->free_slot = slot;
         loop->free_count++;
@@ -258,6 +269,7 @@ static void open_loop(struct loop *loop, int argc, char **argv)
         if (strcmp(name, "--url") == 0) loop->url = value;
         if (strcmp(name, "--slots") == 0) loop->slot_count = strtoul(value, NULL, 10);
         if (strcmp(name, "--secret") == 0) secret = value;
+        if (strcmp(name, "--http2") == 0) loop->http2_connections = strtol(value, NULL, 10);
         if (strcmp(name, "--tell") == 0) loop->tell = value;
     }
     if (loop->url == NULL || loop->slot_count == 0) wire_die("--url and --slots are needed");

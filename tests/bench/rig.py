@@ -17,8 +17,11 @@ import subprocess
 import tempfile
 import time
 
+from bench import nginx
+from lib.authority import can_trust, trusting
 from lib.procs import Process, wait_for
 from lib.redis_server import RedisServer
+from lib.redis_topology import Certificates
 from lib.tree import TOP, program
 
 SECRET = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -41,7 +44,7 @@ class Case:
     fsync: str = "everysec"
     workers: int = 1
     channels: int = 1
-    rows: int = 0  # settled deliveries that lie in the ledger before
+    tls: str = ""  # what a server in front of the sink offers: "http/1.1", "h2" (and then HTTP/1.1, too)
     deliveries: int = 6000  # the bare loop gets four times as many: its runs would be too short
     subjects: tuple = ("product", "bare")
 
@@ -86,7 +89,7 @@ class Sink:
         self.popen = subprocess.Popen([program("bench_sink"), "--secret", SECRET, "--wait-ms", str(wait_ms)],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self.rest = b""
-        self.url = f"http://127.0.0.1:{int(self._line())}/hook"
+        self.port = int(self._line())
 
     def _line(self):
         end = time.monotonic() + RUN_LIMIT_S
@@ -117,6 +120,23 @@ class Sink:
         self.popen.wait()
 
 
+class TlsFront:
+    """nginx between the processes that are measured and the sink, and an authority of our own that they verify it by."""
+
+    def __init__(self, folder, port, http2):
+        if nginx.MISSING:
+            raise NoFigure(nginx.MISSING)
+        certificates = Certificates(folder)
+        self.authority = certificates.path("ca.crt")
+        if not can_trust(self.authority):
+            raise NoFigure("no mount namespace may be made here, so nobody can be made to trust our authority")
+        self.server = nginx.tls(folder, certificates, port, http2)
+        self.url = f"https://localhost:{self.server.port}/hook"
+
+    def close(self):
+        self.server.close()
+
+
 class Rig:
     """Redis, sink, folder. Subjects (subjects.py) put their processes into it."""
 
@@ -124,22 +144,34 @@ class Rig:
         self.case, self.filled, self.processes = case, 0, []
         self.dir = tempfile.mkdtemp(prefix="landfall-bench-")
         self.redis = RedisServer(**redis_settings(case.fsync))
-        self.sink = None
+        self.sink = self.front = None
 
     def __enter__(self):
-        self.redis.start()
-        self.db = self.redis.client()
-        self.sink = Sink(self.case.wait_ms, self.check_alive)
+        try:
+            self.redis.start()
+            self.db = self.redis.client()
+            self.sink = Sink(self.case.wait_ms, self.check_alive)
+            self.url = f"http://127.0.0.1:{self.sink.port}/hook"
+            if self.case.tls:
+                self.front = TlsFront(self.dir, self.sink.port, self.case.tls == "h2")
+                self.url = self.front.url
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exc):
         self.end_processes()
+        if self.front:
+            self.front.close()
         if self.sink:
             self.sink.close()
         self.redis.close()
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def start(self, argv, env=None, cwd=None):
+        if self.front:
+            argv = trusting(self.front.authority, argv)
         self.processes.append(Process(argv, self.dir, name=f"worker-{len(self.processes)}", env=env, cwd=cwd))
 
     def end_processes(self):
@@ -224,6 +256,4 @@ def run_once(case, subject, deliveries=None):
     with Rig(case) as rig:
         subject.start(rig)
         push(rig, subject, WARM_UP)
-        if case.rows and subject.keeps_rows:
-            push(rig, subject, case.rows)
         return measured(rig, subject, (deliveries or case.deliveries) * subject.runs_longer)

@@ -11,18 +11,19 @@ from lib.tree import TOP, program
 
 PEERS = os.path.join(TOP, "tests", "peers")
 FILL_LIMIT_S = 120
+HTTP2_CONNECTIONS = "4"  # of one, two, four and sixteen the best or not far from it
 
 
 class Product:
     """landfall-worker with everything on: log, metrics page, outcomes stream, log lines of each delivery."""
 
-    name, keeps_rows, runs_longer = "product", True, 1
+    name, runs_longer = "product", 1
 
     def config(self, rig):
         secret = os.path.join(rig.dir, "secret")
         with open(secret, "w", encoding="ascii") as out:
             out.write(SECRET + "\n")
-        channel = {"platform": "webhook", "settings": {"url": rig.sink.url}, "credential": {"file": secret},
+        channel = {"platform": "webhook", "settings": {"url": rig.url}, "credential": {"file": secret},
                    "pace": {"spacing_ms": 0, "burst": 1}}
         path = os.path.join(rig.dir, "landfall.json")
         with open(path, "w", encoding="utf-8") as out:
@@ -38,8 +39,9 @@ class Product:
         return [program("landfall-worker"), "--config", self.config(rig)]
 
     def start(self, rig):
+        command = self.command(rig)
         for _ in range(rig.case.workers):
-            rig.start(self.command(rig), env={"LANDFALL_METRICS_LISTEN": f"127.0.0.1:{free_port()}"})
+            rig.start(command, env={"LANDFALL_METRICS_LISTEN": f"127.0.0.1:{free_port()}"})
 
     def fill(self, rig, first, count):
         rig.fill_stream(first, count)
@@ -49,11 +51,13 @@ class Product:
 
 
 class Bare:
-    name, keeps_rows, runs_longer = "bare", False, 4
+    name, runs_longer = "bare", 4
 
     def start(self, rig, *more):
+        if rig.case.tls == "h2":
+            more = (*more, "--http2", HTTP2_CONNECTIONS)
         for _ in range(rig.case.workers):
-            rig.start([program("bench_bare_loop"), "--redis-port", str(rig.redis.port), "--url", rig.sink.url, "--slots",
+            rig.start([program("bench_bare_loop"), "--redis-port", str(rig.redis.port), "--url", rig.url, "--slots",
                        str(rig.case.slots), "--secret", SECRET, *more])
 
     def fill(self, rig, first, count):
@@ -64,14 +68,14 @@ class Bare:
 
 
 class Bullmq:
-    name, keeps_rows, runs_longer = "bullmq", False, 1
+    name, runs_longer = "bullmq", 1
 
     def __init__(self, folder, concurrency):
         self.folder, self.concurrency = folder, concurrency
 
     def start(self, rig):
         for _ in range(rig.case.workers):
-            rig.start(["node", "worker.mjs", "work", str(rig.redis.port), str(self.concurrency), rig.sink.url, SECRET],
+            rig.start(["node", "worker.mjs", "work", str(rig.redis.port), str(self.concurrency), rig.url, SECRET],
                       cwd=self.folder)
 
     def fill(self, rig, first, count):

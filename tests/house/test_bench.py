@@ -4,11 +4,10 @@ import base64
 import hashlib
 import hmac
 import http.client
-import urllib.parse
 
 import pytest
 
-from bench import budget, rig, subjects
+from bench import budget, cases, goals, growth, rig, subjects
 
 BODY = b'{"type":"item.published","timestamp":1,"data":{"id":"item-1","title":"T"}}'
 
@@ -23,7 +22,7 @@ def sink():
 def post(sink, body=BODY, key="k-1", signed=None):
     """The status, or None where the sink hung up."""
     mac = hmac.new(base64.b64decode(rig.SECRET[6:]), b"%s.7.%s" % (key.encode(), signed or body), hashlib.sha256)
-    link = http.client.HTTPConnection(urllib.parse.urlsplit(sink.url).netloc, timeout=10)
+    link = http.client.HTTPConnection("127.0.0.1", sink.port, timeout=10)
     try:
         link.request("POST", "/hook", body, {"webhook-id": key, "webhook-timestamp": "7",
                                              "webhook-signature": "v1," + base64.b64encode(mac.digest()).decode()})
@@ -79,3 +78,37 @@ def test_the_shipped_settings_are_used_whole():
 def test_peers_are_pinned():
     with open(f"{subjects.PEERS}/package.json", encoding="utf-8") as package:
         assert "^" not in package.read()
+
+
+def test_ratios_are_of_one_round_and_leave_out_what_has_no_figure():
+    over = [{"rate": 10}, {"none": "why"}, {"rate": 30}]
+    under = [{"rate": 10}, {"rate": 1}, {"rate": 10}]
+    assert cases.ratio(over, under, "rate") == (2, 1, 3)
+    assert cases.ratio(over[1:2], under[1:2], "rate") is None
+
+
+RUN = {"rate": 1, "worker_us": 30, "redis_us": 31, "rss_mib": 64}
+PARTS = {
+    "latency": {"product": {"p50": 1.5}, "bare": {"p50": 0.5}},
+    "idle": {"1": {"cpu_percent": 0.2, "commands_per_s": 9.9}, "100": {"cpu_percent": 0.1, "commands_per_s": 10}},
+    "growth": {size: [{"rate": 1, "cpu_us": 100 + size / 50000}] for size in growth.SIZES},
+    "memory": {"a": {"shipped": {"own": 500}}, "b": {"shipped": {"own": 513}}},
+    "doubt": {"one account, all above the floor": [{"pages": 10, "pages_read": 11}]},
+}
+
+
+def test_each_goal_has_a_line_and_a_verdict():
+    runs = {"product": [RUN], "bare": [RUN], "bullmq": [RUN], cases.BASELINE: [RUN]}
+    lines = goals.judged(goals.of_cases({case.name: runs for case in cases.CASES}) + goals.of_parts(PARTS))
+    verdicts = {line["goal"]: line["reached"] for line in lines}
+    assert len(verdicts) == len(lines) == 18 and None not in verdicts.values()
+    missed = [goal for goal, reached in verdicts.items() if not reached]
+    assert missed == ["rate, product / BullMQ", "worker CPU per delivery, product / BullMQ", "Redis CPU per delivery, us",
+                      "CPU per delivery, 1,000,000 settled rows / 1,000", "memory of a settled row, all its keys, bytes",
+                      "read requests to settle 10,000 in doubt / pages back to the floor", "an idle worker, % of a core",
+                      "one of 100 idle workers, Redis commands/s"]
+
+
+def test_a_goal_that_was_not_measured_is_neither_reached_nor_missed():
+    lines = goals.judged(goals.of_cases({}) + goals.of_parts({}))
+    assert len(lines) == 18 and all(line["reached"] is None and line["figure"] is None for line in lines)

@@ -85,8 +85,8 @@ def test_the_other_curl_will_do(machine):
 
 
 def test_purposes_grow(machine):
-    build, package, test, ci = (set(packages(machine, purpose)) for purpose in ("build", "package", "test", "ci"))
-    assert build < test < ci and build < package < ci
+    build, package, test, ci, bench = (set(packages(machine, purpose)) for purpose in ("build", "package", "test", "ci", "bench"))
+    assert build < test < ci and build < package < ci and test < bench
     assert "clang" in ci - test and "libcmocka-dev" in test - build and package - build == {"dpkg-dev", "file"}
 
 

@@ -23,6 +23,7 @@ enum script_id {
     SCRIPT_CHANNEL,
     SCRIPT_LEAVE,
     SCRIPT_TIDY,
+    SCRIPT_PLACE,
     SCRIPT_SESSION,
     SCRIPT_COUNT
 };

@@ -73,6 +73,8 @@ bool process_open(struct process *p, const char *config_path, bool serve, struct
 {
     memset(p, 0, sizeof *p);
     p->exit_code = 1;
+    p->is_service = serve;
+    sweep_init(&p->sweep);
     gauges_init(&p->reconciler.gauges);
     secret_protect_process();
     service_init(&p->service, &process_program, p->reconciler.gauges.metrics);
@@ -95,6 +97,7 @@ void process_close(struct process *p)
         walk_drop(r, &r->walks[i]);
     transfer_pool_free(&r->pool);
     round_free(&r->round);
+    sweep_fini(&p->sweep);
     for (size_t i = 0; i < r->lane_count; i++)
         keeper_fini(&r->lanes[i].keeper);
     link_free(&r->link);
@@ -133,6 +136,12 @@ bool process_over(const struct process *p)
 
 /* ---- a turn ---- */
 
+static bool may_sweep(const struct process *p)
+{
+    const struct reconciler *r = &p->reconciler;
+    return p->is_service && !r->stopping && link_is_open(r->link) && r->clock_known;
+}
+
 static int wait_ms(const struct process *p)
 {
     const struct reconciler *r = &p->reconciler;
@@ -141,6 +150,7 @@ static int wait_ms(const struct process *p)
     int64_t until = now + (r->draining ? PROCESS_DRAIN_TURN_MS : PROCESS_TURN_MAX_MS);
     const int64_t next = redis ? lanes_wake_boot_ms(r) : link_next_try_ms(r->link);
     if (next < until) until = next;
+    if (may_sweep(p) && sweep_due_ms(&p->sweep) < until) until = sweep_due_ms(&p->sweep);
     for (size_t i = 0; i < RECONCILER_WALKS_MAX; i++) {
         int64_t wake = walk_wake_boot_ms(&r->walks[i], now);
         if (!redis && wake < now + PROCESS_NO_REDIS_MS) wake = now + PROCESS_NO_REDIS_MS;
@@ -225,6 +235,20 @@ static void chores(struct process *p)
         log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
 }
 
+/* What a failed machine, or somebody's hand, has left on no list would be looked at by nobody. */
+static void sweep(struct process *p)
+{
+    struct errbuf err = {{0}};
+    struct reconciler *r = &p->reconciler;
+    int64_t placed = 0;
+    if (!may_sweep(p)) return;
+    if (!sweep_step(&p->sweep, &r->ledger, r->link, p->config->redis_round_limit_ms, &placed, &err))
+        log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+    if (placed > 0)
+        log_event(LOG_LEVEL_WARN, "ledger.placed", LOG_I("deliveries", placed),
+                  LOG_S("why", "they were not settled and stood on no list; now they are on the agenda"));
+}
+
 void process_turn(struct process *p)
 {
     struct reconciler *r = &p->reconciler;
@@ -239,6 +263,7 @@ void process_turn(struct process *p)
     turn_round(r);
     lanes_turn(r);
     chores(p);
+    sweep(p);
 }
 
 bool process_work(struct process *p, bool (*goes_on)(void *context), void *context)

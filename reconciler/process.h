@@ -5,6 +5,7 @@
 #ifndef LANDFALL_RECONCILER_PROCESS_H
 #define LANDFALL_RECONCILER_PROCESS_H
 
+#include "ledger/sweep.h"
 #include "reconciler/reconciler.h"
 #include "runtime/service.h"
 
@@ -13,6 +14,8 @@ struct process {
     struct reconciler reconciler;
     struct service service;
     int64_t next_chores_ms, next_ask_ms;
+    struct sweep sweep; /* of a service only: a drain and a look end soon */
+    bool is_service;
     bool takes_writes; /* Redis took the last heartbeat */
     int exit_code;     /* of an open that failed */
 };

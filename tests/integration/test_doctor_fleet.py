@@ -9,6 +9,7 @@ import pytest
 
 from lib.cli import Cli
 from lib.fleet import UNPACED, Fleet
+from lib.procs import wait_for
 
 LEDGER = ("group", "leases", "claims", "places", "rows", "agenda", "channels", "counts", "keys")
 
@@ -51,6 +52,47 @@ def test_what_was_put_back_is_sent_once():
             assert found["places"]["severity"] == "ok" and document["repaired"]["placed"] == 1
             fleet.wait_state("mastodon/brand/later", "published")
         fleet.check_judge(**{"mastodon/brand/later": 1, "mastodon/brand/now": 1})
+
+
+def lost_claim(fleet, item_id):
+    """A claim that a failed machine brought back half: claimed, sent, and neither lease nor place."""
+    name, = fleet.add_many("mastodon/brand", [item_id])
+    fleet.start_worker(crash_at="after_last_byte").wait_killed()
+    assert fleet.db.zrem("lf:{0}:agenda", f"delivery:{name}") == fleet.db.delete(f"lf:{{0}}:lease:{name}") == 1
+    return name
+
+
+def test_a_reconciler_puts_back_what_a_failed_machine_left_on_no_list():
+    """At its start, and whenever the server is another one; nobody has to know of it, and nothing is sent twice."""
+    with Fleet(["mastodon"], redis_options={"appendonly": "yes", "appendfsync": "always"}) as fleet:
+        settled = fleet.add_many("mastodon/brand", ["it-0"])
+        fleet.run_worker()
+        fleet.wait_states(settled, "published")
+        first = lost_claim(fleet, "it-1")
+        reconciler = fleet.start_reconciler()
+        fleet.start_worker()
+        assert fleet.wait_state(first, "published")["source"] == "read_back"
+        wait_for(lambda: "ledger.placed" in reconciler.stderr(), what="the log to say so")
+        fleet.processes[-1].stop()
+        second = lost_claim(fleet, "it-2")
+        fleet.redis.restart()
+        fleet.start_worker()
+        assert fleet.wait_state(second, "published", timeout_s=60)["source"] == "read_back"
+        fleet.check_judge(**{"mastodon/brand/it-0": 1, first: 1, second: 1})
+
+
+def test_all_of_many_rows_are_looked_at():
+    """More than one step and one page of names takes, others among them."""
+    with Fleet(["mastodon"]) as fleet:
+        pipe = fleet.db.pipeline(transaction=False)
+        for number in range(6000):
+            state = "approved" if number % 20 == 0 else "published"
+            pipe.hset(f"lf:{{0}}:delivery:mastodon/brand/it-{number}", mapping={"state": state, "rev": 1})
+            pipe.set(f"lf:{{1}}:delivery:mastodon/brand/it-{number}", "another partition's")
+        pipe.execute()
+        reconciler = fleet.start_reconciler()
+        wait_for(lambda: fleet.db.zcard("lf:{0}:agenda") >= 300, what=lambda: f"300 to stand on the agenda\n{fleet.output()}")
+        assert fleet.db.zcard("lf:{0}:agenda") == 300 and reconciler.stop() == 0
 
 
 @pytest.fixture

@@ -62,10 +62,11 @@ struct sim_process {
     uint64_t wait; /* number of its newest wait */
     bool due;      /* a wake is on its way */
     int64_t paused_until_us;
-    int64_t boot_offset_us; /* its boot clock against the world's */
-    int64_t away_until_us;  /* cut off from Redis */
-    int signals;            /* SIGTERM that it has not read */
-    bool idle;              /* has nothing in hand and waits for nothing but its next look */
+    int64_t boot_offset_us;  /* its boot clock against the world's */
+    int64_t away_until_us;   /* cut off from Redis */
+    int64_t stopped_most_us; /* it is stopped for no longer; 0: for any time */
+    int signals;             /* SIGTERM that it has not read */
+    bool idle;               /* has nothing in hand and waits for nothing but its next look */
     uint64_t lives, actions;
     int64_t turned_us; /* when its loop waited last, */
     int turns;         /* and how often at that moment */
@@ -88,8 +89,9 @@ struct sim_delivery_plan {
     char item[16];
     char name[64];
     int64_t at_us;
-    int64_t not_before_ms, not_after_ms; /* 0: none */
-    bool raw;                            /* added to the stream by hand, not submitted */
+    int64_t not_before_ms, not_after_ms;   /* 0: none */
+    bool raw;                              /* added to the stream by hand, not submitted */
+    const struct sim_delivery_plan *after; /* must be out first; NULL: none */
 };
 
 struct sim_plan {

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "platforms/fleet.h"
 #include "runtime/die.h"
 
 #define START          "lf:{0}:"
@@ -24,7 +25,8 @@
 #define TOLD_MAX       16
 #define LATE_COMMIT_MS 2000 /* the same */
 #define LAG_MS         1500 /* visibility_lag_ms of fleet.json */
-#define KEY_BYTES      128
+#define NAME_BYTES     128
+#define BURST_MAX      4
 
 /* An answer that says that the post was made, and who has read it. */
 struct told {
@@ -49,6 +51,10 @@ struct known {
 
 struct sim_judge {
     struct known known[SIM_DELIVERIES_MAX];
+    struct {
+        const char *channel;
+        int64_t claimed_ms[BURST_MAX]; /* its newest claims, the newest first */
+    } pace[SIM_DELIVERIES_MAX];
     bool rewound; /* Redis has gone back once */
 };
 
@@ -73,6 +79,11 @@ static struct known *known_of(const char *delivery)
 static struct known *known_of_plan(const struct sim_delivery_plan *d)
 {
     return known_of(d->name);
+}
+
+static const struct sim_delivery_plan *plan_of(const struct known *k)
+{
+    return &sim.plan.delivery[k - sim.judge->known];
 }
 
 static bool is_harmless(const char *delivery)
@@ -121,6 +132,9 @@ void sim_judge_committed(const char *delivery, const char *id, const char *tier)
         return;
     }
     if (k->posts++ == 0) snprintf(k->id, sizeof k->id, "%s", id);
+    const struct sim_delivery_plan *before = plan_of(k)->after;
+    if (before != NULL && known_of_plan(before)->posts == 0)
+        sim_fail("%s is posted, and %s, which must come first, is not", delivery, before->name);
     if (k->posts > 1 && !is_harmless(delivery) && !k->forgotten)
         sim_fail("%s is posted %d times: %s and %s", delivery, k->posts, k->id, id);
 }
@@ -129,7 +143,7 @@ void sim_judge_committed(const char *delivery, const char *id, const char *tier)
 
 static const struct redis_object *object_at(const char *kind, const char *suffix)
 {
-    char key[KEY_BYTES];
+    char key[NAME_BYTES];
     int len = snprintf(key, sizeof key, START "%s%s%s", kind, suffix[0] != '\0' ? ":" : "", suffix);
     return redis_db_peek(&sim.redis, key, (size_t)len);
 }
@@ -191,7 +205,7 @@ struct places {
 
 static struct places places_of(const struct sim_delivery_plan *d, const struct redis_object *row)
 {
-    char member[KEY_BYTES];
+    char member[NAME_BYTES];
     double score;
     struct places at = {0};
     snprintf(member, sizeof member, "delivery:%s", d->name);
@@ -233,10 +247,28 @@ static void check_published(const struct sim_delivery_plan *d, struct known *k, 
     snprintf(k->ext_id, sizeof k->ext_id, "%s", id);
 }
 
-static void note_token(struct known *k, const char *token)
+/* Of the channel's claims, as many as may go at once are followed by a pause. */
+static void check_pace(const struct sim_delivery_plan *d)
+{
+    const struct channel *channel = channel_find(sim_machine_fleet()->channels, d->channel);
+    int i = 0;
+    while (sim.judge->pace[i].channel != NULL && strcmp(sim.judge->pace[i].channel, d->channel) != 0)
+        i++;
+    int64_t *claimed_ms = sim.judge->pace[i].claimed_ms, now_ms = redis_now_ms(&sim.redis);
+    int64_t since_ms = now_ms - claimed_ms[channel->burst - 1];
+    sim.judge->pace[i].channel = d->channel;
+    if (since_ms < channel->spacing_ms)
+        sim_fail("%s is claimed %lld ms after the claim before it that counts; its channel's pace is %lld ms", d->name,
+                 (long long)since_ms, (long long)channel->spacing_ms);
+    memmove(claimed_ms + 1, claimed_ms, (BURST_MAX - 1) * sizeof *claimed_ms);
+    claimed_ms[0] = now_ms;
+}
+
+static void note_claim(const struct sim_delivery_plan *d, struct known *k, const char *token)
 {
     for (int i = 0; i < k->token_count; i++)
         if (strcmp(k->token[i], token) == 0) return;
+    check_pace(d);
     if (k->token_count < TOKENS_MAX) snprintf(k->token[k->token_count++], sizeof k->token[0], "%s", token);
 }
 
@@ -278,7 +310,7 @@ static void check_row(const struct sim_delivery_plan *d, struct known *k)
         sim_fail("%s: rev %ld, attempt %ld after rev %ld, attempt %ld", d->name, rev, attempt, k->rev, k->attempt);
     if (strcmp(state, "published") == 0) check_published(d, k, row);
     check_absence(d, k, row);
-    if (strcmp(state, "claimed") == 0) note_token(k, field(row, "token"));
+    if (strcmp(state, "claimed") == 0) note_claim(d, k, field(row, "token"));
     if (strcmp(state, "claimed") == 0) check_lease(d, row);
     if (strcmp(state, "claimed") == 0 && field(row, "misses")[0] != '\0')
         sim_fail("%s is claimed, and what was missed of an earlier attempt still counts", d->name);
@@ -304,6 +336,7 @@ void sim_judge_rewound(void)
 {
     redis_db_clean(&sim.redis);
     sim.judge->rewound = true;
+    memset(sim.judge->pace, 0, sizeof sim.judge->pace); /* who was when is forgotten, too */
     for (int i = 0; i < sim.plan.delivery_count; i++) {
         const struct sim_delivery_plan *d = &sim.plan.delivery[i];
         struct known *k = &sim.judge->known[i];
@@ -330,6 +363,16 @@ static bool is_put_aside(const struct sim_delivery_plan *d, const struct known *
     return k->forgotten || (k->submitted && in_stream("refused", d->item) && !in_stream("queue", d->item));
 }
 
+/* It must come after one that will never come, or that waits so itself: a person has to bring that one again. */
+static bool waits_in_vain(const struct sim_delivery_plan *d)
+{
+    const struct redis_object *row = object_at("delivery", d->name);
+    if (d->after == NULL || strcmp(field(row, "state"), "approved") != 0) return false;
+    if (strcmp(field(row, "reason"), "predecessor") != 0) return false;
+    if (object_at("delivery", d->after->name) != NULL) return waits_in_vain(d->after);
+    return is_put_aside(d->after, known_of_plan(d->after));
+}
+
 /* A worker that has read the answer and lives. */
 static const struct sim_process *knows_of_post(const struct known *k)
 {
@@ -343,8 +386,9 @@ bool sim_judge_settled(void)
     for (int i = 0; i < sim.plan.delivery_count; i++) {
         const struct sim_delivery_plan *d = &sim.plan.delivery[i];
         const struct known *k = &sim.judge->known[i];
-        if (object_at("delivery", d->name) == NULL && is_put_aside(d, k)) continue;
-        const char *state = field(object_at("delivery", d->name), "state");
+        const struct redis_object *row = object_at("delivery", d->name);
+        if (row == NULL ? is_put_aside(d, k) : waits_in_vain(d)) continue;
+        const char *state = field(row, "state");
         if (!k->submitted || !is_settled(state)) return false;
         if (strcmp(state, "published") != 0 && knows_of_post(k) != NULL) return false; /* it will say so */
     }
@@ -354,7 +398,7 @@ bool sim_judge_settled(void)
 static void check_counts(void)
 {
     for (int i = 0; i < sim.plan.delivery_count; i++) {
-        char name[KEY_BYTES];
+        char name[NAME_BYTES];
         long count = 0;
         const struct redis_object *row = object_at("delivery", sim.plan.delivery[i].name);
         const char *channel = sim.plan.delivery[i].channel, *state = field(row, "state");
@@ -380,7 +424,8 @@ static void check_end(const struct sim_delivery_plan *d, const struct known *k, 
     const char *state = field(row, "state"), *reason = field(row, "reason");
     bool unknowable = strcmp(reason, "no_evidence") == 0 && cannot_be_read(d->name);
     bool published = strcmp(state, "published") == 0;
-    if (k->posts > 0 && !published && !unknowable && !k->operated && !k->forgotten && !is_harmless(d->name))
+    if (k->posts > 0 && !published && !unknowable && !waits_in_vain(d) && !k->operated && !k->forgotten &&
+        !is_harmless(d->name))
         sim_fail("%s is %s (%s), and there is a post", d->name, state, reason);
     const struct sim_process *knows = knows_of_post(k);
     if (knows != NULL && !published)
@@ -395,7 +440,7 @@ void sim_judge_end(void)
         const struct redis_object *row = object_at("delivery", d->name);
         const char *state = field(row, "state");
         if (row == NULL && is_put_aside(d, k)) continue;
-        if (!is_settled(state))
+        if (!is_settled(state) && !waits_in_vain(d))
             sim_fail("%s is \"%s %s\" an hour after the last fault", d->name, state, field(row, "reason"));
         check_end(d, k, row);
     }

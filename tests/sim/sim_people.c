@@ -58,24 +58,31 @@ struct item {
     struct content content;
 };
 
-/* A member of `landfall`, or nothing. */
-static const char *schedule(const char *name, int64_t ms, char out[64])
+/* A member of `landfall`. */
+static void add_text(json_t *schedule, const char *name, const char *text)
+{
+    if (text != NULL && json_object_set_new(schedule, name, json_string(text)) != 0) die("out of memory");
+}
+
+static void add_time(json_t *schedule, const char *name, int64_t ms)
 {
     char time[CLOCK_RFC3339_SIZE];
-    out[0] = '\0';
-    if (ms > 0) snprintf(out, 64, "\"%s\":\"%s\"", name, clock_rfc3339(ms, time));
-    return out;
+    add_text(schedule, name, ms > 0 ? clock_rfc3339(ms, time) : NULL);
 }
 
 static void make_item(const struct sim_delivery_plan *d, struct item *item)
 {
     char err[KEYS_ERR_BYTES];
-    json_t *json = NULL;
-    char before[64], after[64];
+    json_t *json = NULL, *schedule = json_object();
+    add_time(schedule, "not_before", d->not_before_ms);
+    add_time(schedule, "not_after", d->not_after_ms);
+    add_text(schedule, "after", d->after != NULL ? d->after->item : NULL);
+    char *text = json_dumps(schedule, JSON_COMPACT);
+    json_decref(schedule);
     snprintf(item->text, sizeof item->text,
-             "{\"id\":\"%s\",\"url\":\"https://blog.example/%s\",\"content_text\":\"hello\",\"landfall\":{%s%s%s}}",
-             d->item, d->item, schedule("not_before", d->not_before_ms, before),
-             d->not_before_ms > 0 && d->not_after_ms > 0 ? "," : "", schedule("not_after", d->not_after_ms, after));
+             "{\"id\":\"%s\",\"url\":\"https://blog.example/%s\",\"content_text\":\"hello\",\"landfall\":%s}", d->item,
+             d->item, text);
+    free(text);
     if (!canonical_parse(item->text, strlen(item->text), &json, err) ||
         !content_merge(json, d->channel, &item->content, err))
         die("sim: %s", err);

@@ -69,6 +69,14 @@ static void draw_faults(struct sim_faults *f)
     f->kills = sim_between(0, 2) == 0 ? (int)sim_between(1, 6) : 0;
 }
 
+/* One that comes earlier on the same channel, sometimes. */
+static const struct sim_delivery_plan *draw_predecessor(const struct sim_plan *plan, int i)
+{
+    int earlier = i > 0 && sim_between(0, 2) == 0 ? (int)sim_between(0, i - 1) : i;
+    const struct sim_delivery_plan *before = &plan->delivery[earlier];
+    return earlier < i && before->channel == plan->delivery[i].channel ? before : NULL;
+}
+
 static void draw_deliveries(struct sim_plan *plan)
 {
     int kinds = (int)sim_between(1, 3);
@@ -83,6 +91,7 @@ static void draw_deliveries(struct sim_plan *plan)
         snprintf(d->name, sizeof d->name, "%s/i%d", d->channel, i + 1);
         d->at_us = sim.began_us + sim_between(0, ARRIVAL_MOST_US);
         d->raw = sim_between(0, 1);
+        d->after = draw_predecessor(plan, i);
         int64_t at_ms = d->at_us / SIM_MS;
         if (sim_between(0, 9) == 0) d->not_before_ms = at_ms + sim_between(0, SCHEDULE_MOST_MS);
         if (all_end || sim_between(0, 9) == 0)

@@ -17,7 +17,7 @@
 #define STACK_BYTES ((size_t)1 << 20) /* touched where it is used; a page below it is forbidden */
 #define TURNS_MAX   1000              /* at one moment */
 #define SHORT_US    (400 * SIM_MS)
-#define LONG_US     (9 * SIM_S) /* longer than a lease */
+#define LONG_US     (14 * SIM_S) /* longer than a lease and all that comes after it */
 
 static void *stacks[SIM_PROCESSES_MAX]; /* kept from world to world */
 
@@ -158,6 +158,7 @@ bool sim_action(const char *what)
         sim_kill(p, what);
     } else if (sim_fault(sim.plan.faults.pause)) {
         int64_t span_us = sim_chance(0.5) ? sim_between(SIM_MS, SHORT_US) : sim_between(SHORT_US, LONG_US);
+        if (p->stopped_most_us > 0 && span_us > p->stopped_most_us) span_us = p->stopped_most_us;
         sim_tell("%s: stopped for %lld ms, %s", p->name, (long long)(span_us / SIM_MS), what);
         p->paused_until_us = sim.now_us + span_us;
         sim_wait(p->paused_until_us);

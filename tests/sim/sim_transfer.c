@@ -22,6 +22,8 @@
 #define HOP_MOST_US   (80 * SIM_MS)
 #define LATE_MOST_US  (6 * SIM_S)
 #define RESET_MOST_US (2 * SIM_S)
+#define GAP_US        (9 * SIM_S)    /* a lease, late_commit and most of a search */
+#define KEYED_GAP_US  (300 * SIM_MS) /* margin_ms of fleet.json */
 
 enum stage { CONNECTING, SENT, ENDED };
 
@@ -103,13 +105,23 @@ static void judge(const struct transfer *t, const struct sim_process *p)
     sim_judge_sent(&attempt);
 }
 
+/* Between its last look at the clock and the kernel a process can be stopped, and nobody can call the request back. How
+ * long that may last is a limit of the contract; beyond it anything may happen. */
+static void pass_the_gap(const struct transfer *t)
+{
+    struct sim_process *p = sim.current;
+    p->stopped_most_us = sim_platform_knows_repeats_late(t->request) ? KEYED_GAP_US : GAP_US;
+    t->options.at_point(t->options.point_context, TRANSFER_BEFORE_FIRST_BYTE);
+    p->stopped_most_us = 0;
+}
+
 static void send_now(struct transfer *t)
 {
     const struct sim_faults *f = &sim.plan.faults;
     struct sim_request *r = t->request;
     t->facts.reached = true;
     t->stage = SENT;
-    if (t->options.at_point != NULL) t->options.at_point(t->options.point_context, TRANSFER_BEFORE_FIRST_BYTE);
+    if (t->options.at_point != NULL) pass_the_gap(t);
     if (sim.current->dead) return;
     judge(t, sim.current);
     r->sent_us = sim.now_us;

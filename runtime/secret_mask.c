@@ -2,7 +2,8 @@
 /*
  * A hash table from the first four bytes of each form of each living secret to the form. A text is walked once,
  * whatever the number of secrets (a fleet may have ten thousand channels), which a search for each form in turn would
- * not allow.
+ * not allow. Forms are added and taken away by a second table, by all their bytes: secrets of one kind begin alike
+ * ("whsec_"), and many channels may have one and the same, whose forms are kept once and counted.
  */
 #include "runtime/secret_mask.h"
 
@@ -10,6 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
+
 #include "runtime/die.h"
 
 #define HEAD_BYTES          4     /* what the table is keyed on; no form is shorter */
@@ -21,45 +24,66 @@
 _Static_assert(SECRET_MASK_MIN_BYTES >= HEAD_BYTES, "a form must fill the key of the table");
 
 struct form {
-    struct form *next;
-    const struct secret *owner;
+    LIST_ENTRY(form) by_head, by_text;
+    size_t owners; /* secrets that have it */
     size_t len;
     char text[];
 };
 
-static struct form *buckets[BUCKETS];
+LIST_HEAD(form_list, form);
 
-typedef void form_visit(const struct secret *owner, const char *text, size_t len);
+static struct form_list heads[BUCKETS], texts[BUCKETS];
 
-static struct form **bucket_of(const char *text)
+typedef void form_visit(const char *text, size_t len);
+
+static struct form_list *head_bucket(const char *text)
 {
     uint32_t head = 0;
     memcpy(&head, text, HEAD_BYTES);
-    return &buckets[(head * UINT32_C(2654435761)) >> 18]; /* the upper 14 bits of a multiplicative hash */
+    return &heads[(head * UINT32_C(2654435761)) >> 18]; /* the upper 14 bits of a multiplicative hash */
 }
 
-static void add_form(const struct secret *owner, const char *text, size_t len)
+static struct form_list *text_bucket(const char *text, size_t len)
 {
-    struct form **bucket = bucket_of(text);
-    struct form *form = xmalloc(sizeof *form + len);
-    form->owner = owner;
-    form->len = len;
-    form->next = *bucket;
-    memcpy(form->text, text, len);
-    *bucket = form;
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+    return &texts[hash % BUCKETS];
 }
 
-static void remove_form(const struct secret *owner, const char *text, size_t len)
+static struct form *find_form(struct form_list *bucket, const char *text, size_t len)
 {
-    for (struct form **at = bucket_of(text); *at; at = &(*at)->next) {
-        struct form *form = *at;
-        if (form->owner == owner && form->len == len && memcmp(form->text, text, len) == 0) {
-            *at = form->next;
-            sodium_memzero(form->text, form->len);
-            free(form);
-            return;
-        }
+    struct form *form;
+    LIST_FOREACH(form, bucket, by_text)
+    {
+        if (form->len == len && memcmp(form->text, text, len) == 0) return form;
     }
+    return NULL;
+}
+
+static void add_form(const char *text, size_t len)
+{
+    struct form_list *bucket = text_bucket(text, len);
+    struct form *form = find_form(bucket, text, len);
+    if (form == NULL) {
+        form = xmalloc(sizeof *form + len);
+        form->owners = 0;
+        form->len = len;
+        memcpy(form->text, text, len);
+        LIST_INSERT_HEAD(bucket, form, by_text);
+        LIST_INSERT_HEAD(head_bucket(text), form, by_head);
+    }
+    form->owners++;
+}
+
+static void remove_form(const char *text, size_t len)
+{
+    struct form *form = find_form(text_bucket(text, len), text, len);
+    if (form == NULL || --form->owners > 0) return;
+    LIST_REMOVE(form, by_text);
+    LIST_REMOVE(form, by_head);
+    sodium_memzero(form->text, form->len);
+    free(form);
 }
 
 /* How texts are written inside of others. Each line is a way that some server or library has; bytes that are not in
@@ -160,8 +184,7 @@ static size_t base64_form(char *out, size_t out_size, const char *padded, size_t
     return own;
 }
 
-static void visit_base64(const struct secret *secret, const char *bytes, size_t len, char *out, size_t out_size,
-                         form_visit *visit)
+static void visit_base64(const char *bytes, size_t len, char *out, size_t out_size, form_visit *visit)
 {
     static const int variants[] = {sodium_base64_VARIANT_ORIGINAL_NO_PADDING, sodium_base64_VARIANT_URLSAFE_NO_PADDING};
     char *padded = xcalloc(1, len + 2);
@@ -171,7 +194,7 @@ static void visit_base64(const struct secret *secret, const char *bytes, size_t 
         for (size_t i = 0; i < 2; i++) {
             size_t form_len = base64_form(out, out_size, padded, len, before, variants[i]);
             if (i == 0 || memchr(out, '-', form_len) || memchr(out, '_', form_len)) { /* else the same twice */
-                visit(secret, out, form_len);
+                visit(out, form_len);
             }
         }
     }
@@ -189,15 +212,15 @@ static void visit_forms(const struct secret *secret, form_visit *visit)
 
     size_t out_size = 6 * len + 16;
     char *out = xmalloc(out_size);
-    visit(secret, bytes, len);
+    visit(bytes, len);
     for (size_t way = 0; way < sizeof writings / sizeof *writings; way++) {
         size_t form_len = written_form(out, bytes, len, way);
         if (form_len != len || memcmp(out, bytes, len) != 0) {
-            visit(secret, out, form_len);
+            visit(out, form_len);
         }
     }
     if (len >= ENCODED_MIN_BYTES) {
-        visit_base64(secret, bytes, len, out, out_size, visit);
+        visit_base64(bytes, len, out, out_size, visit);
     }
     sodium_memzero(out, out_size);
     free(out);
@@ -238,7 +261,9 @@ size_t secret_match(const char *text, size_t len)
     if (len < HEAD_BYTES) {
         return 0;
     }
-    for (const struct form *form = *bucket_of(text); form; form = form->next) {
+    const struct form *form;
+    LIST_FOREACH(form, head_bucket(text), by_head)
+    {
         size_t compared = form->len <= len ? form->len : len;
         bool long_enough = compared == form->len || compared >= TAIL_MIN_BYTES;
         if (compared > longest && long_enough && memcmp(form->text, text, compared) == 0) {

@@ -90,6 +90,7 @@ const char *severity_name(enum severity severity);
     X(persistence, NEED_SERVER)                                                                                        \
     X(reload, NEED_SERVER)                                                                                             \
     X(replication, NEED_SERVER)                                                                                        \
+    X(copies, NEED_SERVER)                                                                                             \
     X(rights, NEED_SERVER)                                                                                             \
     X(clock, NEED_SERVER)                                                                                              \
     X(encoding, NEED_SERVER)                                                                                           \

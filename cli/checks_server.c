@@ -153,6 +153,36 @@ void check_replication(const struct checks_facts *facts, struct finding *finding
                     h->replicas, h->min_replicas);
 }
 
+static bool has_waitaof(const struct health *h)
+{
+    char *end = NULL;
+    const long major = strtol(h->version, &end, 10);
+    return major > 7 || (major == 7 && *end == '.' && strtol(end + 1, NULL, 10) >= 2);
+}
+
+/* What the workers wait for before they send (redis.wait_). */
+void check_copies(const struct checks_facts *facts, struct finding *finding)
+{
+    const struct health *h = &facts->health;
+    const int64_t replicas = facts->config->redis_wait_replicas;
+    const bool disks = facts->config->redis_wait_fsync != CONFIG_WAIT_FSYNC_NO;
+    static const char cost[] = "Workers send nothing.";
+    if (disks && !has_waitaof(h))
+        finding_set(finding, SEVERITY_RISK, cost, "Run Redis 7.2 or later, or Valkey; or leave redis.wait_fsync at no.",
+                    "redis.wait_fsync wants WAITAOF, which Redis %s does not have", h->version);
+    else if (disks && !h->append_only)
+        finding_set(finding, SEVERITY_RISK, cost, "CONFIG SET appendonly yes, and the same in redis.conf.",
+                    "redis.wait_fsync wants an append-only file, and appendonly is no");
+    else if (replicas > h->replicas)
+        finding_set(finding, SEVERITY_RISK, cost, "Start the replicas that are missing, or lower redis.wait_replicas.",
+                    "redis.wait_replicas is %" PRId64 ", and %" PRId64 " are connected", replicas, h->replicas);
+    else if (replicas > 0 || disks)
+        finding_set(finding, SEVERITY_OK, "", "", "claims wait for %" PRId64 " replicas, and %s", replicas,
+                    disks ? "for the disk" : "for no disk");
+    else
+        finding_set(finding, SEVERITY_OK, "", "", "claims wait for no copies (redis.wait_replicas, redis.wait_fsync)");
+}
+
 void check_reload(const struct checks_facts *facts, struct finding *finding)
 {
     const struct health *h = &facts->health;

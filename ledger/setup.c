@@ -153,6 +153,7 @@ bool setup_ready(const struct config *config, const struct setup_readiness *fact
              : !facts->connected    ? "Redis is out of reach"
              : !facts->takes_writes ? "Redis answers and takes no writes"
              : facts->queue_fails   ? "Redis does not let it read the queue"
+             : facts->lacks_copies  ? "too few copies of Redis acknowledge (redis.wait_), so it sends nothing"
                                     : "Redis takes writes");
-    return facts->connected && facts->takes_writes && !facts->queue_fails && !facts->ending;
+    return facts->connected && facts->takes_writes && !facts->queue_fails && !facts->lacks_copies && !facts->ending;
 }

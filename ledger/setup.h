@@ -42,6 +42,7 @@ struct setup_readiness {
     bool connected;    /* Redis answers, and is ours */
     bool takes_writes; /* it took the last heartbeat */
     bool queue_fails;  /* it does not let us read the queue; false of who does not read it */
+    bool lacks_copies; /* fewer copies are acknowledged than redis.wait_ asks for; false of who waits for none */
 };
 
 /* True if the process can work; why says it in words for people. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "platforms/fleet.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Times are a descriptor's defaults. */
@@ -30,6 +31,20 @@ static int64_t longest_doubt(const struct delivery_policy *policy, int64_t longe
     return policy->key_window_ms > longest_ms ? policy->key_window_ms : longest_ms;
 }
 
+/* A claim waits for its copies, at worst behind another one, and is to leave time for its write. */
+static bool waits_fit(const struct config *config, const struct channel *channel, struct errbuf *err)
+{
+    const int64_t spare_ms = channel->policy.lease_ms - channel->policy.margin_ms - channel->write_limit_ms;
+    const bool waits = config->redis_wait_replicas > 0 || config->redis_wait_fsync != CONFIG_WAIT_FSYNC_NO;
+    if (!waits || 2 * config->redis_wait_timeout_ms < spare_ms) return true;
+    return errbuf_set(err,
+                      "%s%schannels[\"%s\"]: times.lease_ms leaves %" PRId64
+                      " ms beside write_limit_ms and times.margin_ms, and twice redis.wait_timeout_ms (%" PRId64
+                      ") must stay below that; lower it, or raise times.lease_ms",
+                      config->path ? config->path : "", config->path ? ": " : "", channel->name, spare_ms,
+                      config->redis_wait_timeout_ms);
+}
+
 static bool load(const struct config *config, bool bare, struct fleet *out, struct errbuf *err)
 {
     memset(out, 0, sizeof *out);
@@ -40,8 +55,13 @@ static bool load(const struct config *config, bool bare, struct fleet *out, stru
         fleet_fini(out);
         return false;
     }
-    for (size_t i = 0; i < channel_set_count(out->channels); i++)
-        out->longest_window_ms = longest_doubt(&channel_set_at(out->channels, i)->policy, out->longest_window_ms);
+    for (size_t i = 0; i < channel_set_count(out->channels); i++) {
+        const struct channel *channel = channel_set_at(out->channels, i);
+        out->longest_window_ms = longest_doubt(&channel->policy, out->longest_window_ms);
+        if (waits_fit(config, channel, err)) continue;
+        fleet_fini(out);
+        return false;
+    }
     return true;
 }
 

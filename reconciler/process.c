@@ -35,7 +35,8 @@ static bool ready(void *context, char *why, size_t why_size)
 {
     const struct process *p = context;
     const struct reconciler *r = &p->reconciler;
-    const struct setup_readiness facts = {r->lane_count, r->stopping, link_is_open(r->link), p->takes_writes, false};
+    const struct setup_readiness facts = {r->lane_count,   r->stopping, link_is_open(r->link),
+                                          p->takes_writes, false,       false};
     return setup_ready(p->config, &facts, why, why_size);
 }
 

@@ -52,6 +52,13 @@
            "Time limit of one round trip")                                                                             \
     NUMBER(redis_away_limit_ms, "redis.away_limit_ms", "LANDFALL_REDIS_AWAY_LIMIT_MS", 15000, 1000, 3600000,           \
            "How long --until-idle waits for a Redis that is away")                                                     \
+    NUMBER(redis_wait_replicas, "redis.wait_replicas", "LANDFALL_REDIS_WAIT_REPLICAS", 0, 0, 16,                       \
+           "Nothing is sent before so many replicas have acknowledged its claim (WAIT)")                               \
+    CHOICE(redis_wait_fsync, "redis.wait_fsync", "LANDFALL_REDIS_WAIT_FSYNC", CONFIG_WAIT_FSYNC_NO, "no|local|all",    \
+           "Nothing is sent before its claim is on disk: local = of the master, all = of those replicas, too "         \
+           "(WAITAOF, Redis 7.2)")                                                                                     \
+    NUMBER(redis_wait_timeout_ms, "redis.wait_timeout_ms", "LANDFALL_REDIS_WAIT_TIMEOUT_MS", 2000, 100, 30000,         \
+           "Claims that are not acknowledged by then are given back unsent")                                           \
     NUMBER(partition, "partition", "LANDFALL_PARTITION", 0, 0, 1023, "The partition that this process serves")         \
     NUMBER(partitions, "partitions", "LANDFALL_PARTITIONS", 1, 1, 1024, "How many partitions the fleet has")           \
     NUMBER(worker_slots, "worker.slots", "LANDFALL_WORKER_SLOTS", 64, 1, 1024, "Deliveries in flight at once")         \
@@ -95,6 +102,8 @@
     CHOICE(log_level, "log.level", "LANDFALL_LOG_LEVEL", 1, "debug|info|warn|error|fatal",                             \
            "Least severity that is logged")                                                                            \
     CHOICE(log_format, "log.format", "LANDFALL_LOG_FORMAT", 0, "logfmt|json", "Form of a log line")
+
+enum config_wait_fsync { CONFIG_WAIT_FSYNC_NO, CONFIG_WAIT_FSYNC_LOCAL, CONFIG_WAIT_FSYNC_ALL };
 
 enum config_on_absent { CONFIG_ON_ABSENT_RETRY, CONFIG_ON_ABSENT_HOLD };
 

@@ -362,6 +362,9 @@ static bool check_together(const struct config *config, struct errbuf *err)
         return errbuf_set(err, "delivery.backoff_base_ms is %" PRId64 ", more than delivery.backoff_cap_ms, %" PRId64,
                           config->delivery_backoff_base_ms, config->delivery_backoff_cap_ms);
     }
+    if (config->redis_wait_fsync == CONFIG_WAIT_FSYNC_ALL && config->redis_wait_replicas == 0) {
+        return errbuf_set(err, "redis.wait_fsync is all, but redis.wait_replicas is 0; set it, or say local");
+    }
     return true;
 }
 

@@ -49,6 +49,7 @@ enum attempt_action attempt_next(struct attempt *a, enum attempt_event event, st
     case ATTEMPT_LOGIN_FAILED: return login_failed(outcome);
     case ATTEMPT_STEP_KEPT: a->step++; return go_on(a);
     case ATTEMPT_FROZEN: a->frozen = true; return go_on(a);
+    case ATTEMPT_NO_COPIES: return not_sent(outcome, "too few copies of the claim were acknowledged (redis.wait_)");
     case ATTEMPT_TOO_LATE: return not_sent(outcome, "the lease does not cover a send any more");
     case ATTEMPT_STEP_FAILED:
     case ATTEMPT_ANSWERED: break;

@@ -33,6 +33,7 @@ enum attempt_event {
     ATTEMPT_STEP_FAILED,  /* `outcome` says how; also for a request that cannot be made with the results */
     ATTEMPT_FROZEN,       /* the ledger has the request that was made with the results */
     ATTEMPT_ANSWERED,     /* `outcome` is the verdict on the write */
+    ATTEMPT_NO_COPIES,    /* fewer copies of the claim were acknowledged than are wanted: the send is not begun */
     ATTEMPT_TOO_LATE, /* the lease does not cover a send any more, or the ledger knows better: the send is not begun */
 };
 

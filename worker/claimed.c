@@ -99,6 +99,7 @@ static void granted(struct worker *w, struct slot *slot)
     crash_point("after_claim");
     slot->row = q->row;
     prepare_lease(w, slot, q->lease_end_ms);
+    copied_mark(w, slot);
     if (!has_request(slot, &err)) {
         log_event(LOG_LEVEL_ERROR, "delivery.unreadable", LOG_S("delivery", slot->delivery), LOG_S("why", err.text));
         not_sent(w, slot, EV_UNSENDABLE, err.text);

@@ -24,6 +24,10 @@ void gauges_init(struct gauges *g)
     g->lease_losses = metrics_counter(m, "landfall_lease_losses_total", "Claims whose lease was gone");
     g->late_reports = metrics_counter(m, "landfall_late_reports_total", "Reports that met a changed row");
     g->writes = metrics_counter(m, "landfall_write_requests_total", "Write requests that may have left");
+    g->uncopied = metrics_counter(m, "landfall_uncopied_claims_total",
+                                  "Claims given back unsent because too few copies of them were acknowledged");
+    g->copies_enough =
+        metrics_gauge(m, "landfall_copies_enough", "1 while as many copies are acknowledged as redis.wait_ asks for");
 }
 
 void gauges_fini(struct gauges *g)
@@ -84,4 +88,6 @@ void gauges_update(struct gauges *g, const struct worker *w)
     count_on(g, 2, g->lease_losses, (double)t->lease_losses);
     count_on(g, 3, g->late_reports, (double)t->late_reports);
     count_on(g, 4, g->writes, (double)t->writes);
+    count_on(g, 5, g->uncopied, (double)t->uncopied);
+    metrics_set(g->copies_enough, "", copies_open(w->copies));
 }

@@ -13,8 +13,8 @@ struct gauges {
     struct metrics *metrics;
     struct meters ledger; /* rounds, errors, and what only the ledger knows */
     struct metrics_family *in_flight, *unsettled, *spooled, *outcomes, *attempts, *waits, *skipped, *refused,
-        *lease_losses, *late_reports, *writes;
-    double reported[5]; /* counters as they were told last */
+        *lease_losses, *late_reports, *writes, *uncopied, *copies_enough;
+    double reported[6]; /* counters as they were told last */
 };
 
 void gauges_init(struct gauges *g);

@@ -185,6 +185,12 @@ static bool still_ours(const struct slot *slot, const struct row *row)
            strcmp(row->core.token, slot->token) == 0;
 }
 
+static void kept(struct worker *w, struct slot *slot)
+{
+    copied_mark(w, slot);
+    send_advance(w, slot, ATTEMPT_FROZEN);
+}
+
 /* The row has changed: by our own note or renewal, whose answer was lost, or the lease is. */
 static void stale(struct worker *w, struct slot *slot)
 {
@@ -192,7 +198,7 @@ static void stale(struct worker *w, struct slot *slot)
     if (!still_ours(slot, &slot->row))
         send_advance(w, slot, ATTEMPT_TOO_LATE);
     else if (strcmp(slot->row.body_hash, slot->body_hash) == 0)
-        send_advance(w, slot, ATTEMPT_FROZEN);
+        kept(w, slot);
     else
         fill_note(slot);
 }
@@ -207,7 +213,7 @@ void prepare_frozen(struct worker *w, struct slot *slot)
         slot->retry_boot_ms = clock_boottime_ms() + ERRORS_RETRY_MS;
     } else if (q->answer == DECIDE_OK) {
         if (slot->row.core.rev < q->rev) slot->row.core.rev = q->rev; /* a renewal may have come after it */
-        send_advance(w, slot, ATTEMPT_FROZEN);
+        kept(w, slot);
     } else if (q->answer == DECIDE_STALE) {
         stale(w, slot);
     } else {

@@ -32,8 +32,8 @@ static bool ready(void *context, char *why, size_t why_size)
 {
     const struct process *p = context;
     const struct worker *w = &p->worker;
-    const struct setup_readiness facts = {w->lane_count, w->stopping, work_connected(w), p->takes_writes,
-                                          feed_fails(w->feed)};
+    const struct setup_readiness facts = {w->lane_count,   w->stopping,         work_connected(w),
+                                          p->takes_writes, feed_fails(w->feed), !copies_open(w->copies)};
     return setup_ready(p->config, &facts, why, why_size);
 }
 
@@ -58,6 +58,7 @@ static bool open_worker(struct process *p, struct errbuf *err)
     if (!setup_ledger(p->config, p->name, p->fleet.longest_window_ms, &w->ledger, err)) return false;
     w->link = setup_link(p->config, &w->ledger, p->name);
     w->feed = feed_new(&w->ledger, setup_link(p->config, &w->ledger, p->name), p->name);
+    w->copies = copies_new(p->config, &w->ledger, setup_link(p->config, &w->ledger, p->name));
     w->round = round_new(&w->ledger);
     if (!spool_open(p->config, p->name, &w->spool, err)) return false;
     w->slot_count = (int)p->config->worker_slots;
@@ -109,6 +110,7 @@ void process_close(struct process *p)
     spool_close(&w->spool);
     feed_batch_fini(&w->backlog);
     feed_free(&w->feed);
+    copies_free(&w->copies);
     for (size_t i = 0; i < w->lane_count; i++)
         keeper_fini(&w->lanes[i].keeper);
     link_free(&w->link);
@@ -152,8 +154,10 @@ static int64_t wake_of_work(const struct worker *w)
     int64_t wake = link_next_try_ms(w->link);
     if (link_is_open(w->link) && !w->at_home) wake = w->next_home_check_ms;
     if (work_connected(w)) {
-        bool reads_agenda = !w->stopping && w->take_count == 0 && w->slots_used < w->slot_count;
+        bool reads_agenda =
+            !w->stopping && w->take_count == 0 && w->slots_used < w->slot_count && copies_open(w->copies);
         wake = reads_agenda && w->next_agenda_ms < w->next_heartbeat_ms ? w->next_agenda_ms : w->next_heartbeat_ms;
+        if (copies_wake_ms(w->copies) < wake) wake = copies_wake_ms(w->copies);
     }
     return wake < until ? wake : until;
 }
@@ -164,6 +168,8 @@ static int64_t wake_of_slot(const struct worker *w, const struct slot *slot, int
     if (slot->phase == SLOT_LOGIN) return now + 100;
     if (slot->phase == SLOT_PREPARE && work_connected(w)) return slot->renew_boot_ms;
     if (slot->phase == SLOT_PAUSE) return slot->pause_boot_ms;
+    if (slot->phase == SLOT_COPIES) return slot->deadline_boot_ms;
+    if (slot->phase == SLOT_CLAIM && !slot->claim_sent && !copies_open(w->copies)) return INT64_MAX;
     if (!waits || !work_connected(w)) return INT64_MAX;
     if (slot->retry_boot_ms > now) return slot->retry_boot_ms;
     return now + (transfer_in_flight(w->pool) > 0 ? 1 : 0);
@@ -186,8 +192,10 @@ static int wait_ms(const struct process *p)
 static void wait_for_something(struct process *p)
 {
     struct worker *w = &p->worker;
-    struct transfer_fd fds[] = {
-        {.fd = feed_fd(w->feed)}, {.fd = p->service.signal_fd}, {.fd = metrics_http_fd(p->service.http)}};
+    struct transfer_fd fds[] = {{.fd = feed_fd(w->feed)},
+                                {.fd = p->service.signal_fd},
+                                {.fd = metrics_http_fd(p->service.http)},
+                                {.fd = copies_fd(w->copies)}};
     transfer_wait(w->pool, fds, sizeof fds / sizeof fds[0], service_timeout_ms(&p->service, wait_ms(p)));
     service_turned(&p->service);
 }
@@ -206,10 +214,10 @@ static void heartbeat(struct process *p, int64_t now)
     if (!p->takes_writes) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
 }
 
-/* --until-idle: true when Redis has been away for so long that nothing will be concluded. */
+/* --until-idle: true when Redis, or copies of it, have been away for so long that nothing will be concluded. */
 static bool redis_gone(struct process *p, int64_t now)
 {
-    if (work_connected(&p->worker)) p->last_seen_boot_ms = now;
+    if (work_connected(&p->worker) && copies_open(p->worker.copies)) p->last_seen_boot_ms = now;
     return now - p->last_seen_boot_ms > p->config->redis_away_limit_ms;
 }
 
@@ -289,7 +297,10 @@ static void chores(struct process *p)
 
 static void reload(struct process *p)
 {
-    if (setup_reload(p->config, p->worker.link)) feed_set_password(p->worker.feed, p->config->redis_password);
+    if (setup_reload(p->config, p->worker.link)) {
+        feed_set_password(p->worker.feed, p->config->redis_password);
+        copies_set_password(p->worker.copies, p->config->redis_password);
+    }
     for (size_t i = 0; i < p->worker.lane_count; i++) {
         struct lane *lane = &p->worker.lanes[i];
         if (!channel_reload(lane->channel)) continue;
@@ -315,6 +326,7 @@ void process_turn(struct process *p)
     send_collect(w);
     work_take_in(w);
     if (round_due(w, clock_boottime_ms())) round_turn(w);
+    copied_turn(w);
     spool_keep(w, false);
     send_waiting(w);
     prepare_waiting(w);

@@ -18,7 +18,7 @@
 static bool wants_round(const struct worker *w, const struct slot *slot, int64_t now)
 {
     bool waits = slot->phase == SLOT_SETTLE || slot->phase == SLOT_FREEZE ||
-                 (slot->phase == SLOT_CLAIM && (!w->stopping || slot->claim_sent));
+                 (slot->phase == SLOT_CLAIM && ((!w->stopping && copies_open(w->copies)) || slot->claim_sent));
     return waits && slot->retry_boot_ms <= now;
 }
 

@@ -3,8 +3,9 @@
  * send: logins, steps and the write request. The only file of the worker that starts a transfer.
  *
  * A write starts only from send_begin() and its followers, which are called for a slot whose claim the ledger has
- * answered with "granted"; only before the moment until which the lease covers it; and only with a form whose frozen
- * bytes the ledger has, from that claim or, where steps came before, from their end.
+ * answered with "granted"; only before the moment until which the lease covers it; only with a form whose frozen bytes
+ * the ledger has, from that claim or, where steps came before, from their end; and only when as many copies of that are
+ * acknowledged as the configuration asks for (start_write() is called again then).
  */
 #include "worker/worker.h"
 
@@ -39,8 +40,12 @@ static void start_write(struct worker *w, struct slot *slot)
     struct http_request request;
     const struct channel *c = slot->lane->channel;
     const struct form_fill fill = {&c->credentials, &slot->lane->keeper.session, clock_wall_ms() / 1000, c->descriptor};
-    if (clock_boottime_ms() >= slot->deadline_boot_ms) {
-        send_advance(w, slot, ATTEMPT_TOO_LATE);
+    if (slot->copied == COPIES_AWAITED) {
+        slot_phase_set(slot, SLOT_COPIES);
+        return;
+    }
+    if (slot->copied == COPIES_MISSING || clock_boottime_ms() >= slot->deadline_boot_ms) {
+        send_advance(w, slot, slot->copied == COPIES_MISSING ? ATTEMPT_NO_COPIES : ATTEMPT_TOO_LATE);
         return;
     }
     if (!form_fill(&slot->form, &fill, &request, &err)) {
@@ -63,6 +68,11 @@ static void start_write(struct worker *w, struct slot *slot)
     slot->transfer = transfer_start(w->pool, &request, &options);
     slot_phase_set(slot, SLOT_SENDING);
     http_request_fini(&request);
+}
+
+void send_copied(struct worker *w, struct slot *slot)
+{
+    start_write(w, slot);
 }
 
 void send_step(struct worker *w, struct slot *slot, const struct http_request *request)
@@ -185,7 +195,8 @@ void send_give_up(struct worker *w)
         struct slot *slot = &w->slots[i];
         if (slot->phase == SLOT_SENDING || slot->phase == SLOT_PREPARE)
             transfer_abort(slot->transfer);
-        else if (slot->phase == SLOT_LOGIN || slot->phase == SLOT_PAUSE || slot->phase == SLOT_FREEZE)
+        else if (slot->phase == SLOT_LOGIN || slot->phase == SLOT_PAUSE || slot->phase == SLOT_FREEZE ||
+                 slot->phase == SLOT_COPIES)
             send_advance(w, slot, ATTEMPT_TOO_LATE);
     }
 }

@@ -27,6 +27,7 @@ struct tally {
     int64_t conflicts, refused; /* input that is no delivery */
     int64_t writes;             /* write requests that may have left */
     int64_t late_reports, lease_losses;
+    int64_t uncopied; /* claims that were given back because too few copies of them were acknowledged */
 };
 
 void tally_init(struct tally *t, bool remember);

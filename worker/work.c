@@ -21,7 +21,7 @@ static int slots_free(const struct worker *w)
 
 bool work_has_room(const struct worker *w)
 {
-    return w->backlog.count == 0 && slots_free(w) > 0 && !w->stopping && work_connected(w);
+    return w->backlog.count == 0 && slots_free(w) > 0 && !w->stopping && work_connected(w) && copies_open(w->copies);
 }
 
 bool work_connected(const struct worker *w)
@@ -171,8 +171,8 @@ static void read_feed(struct worker *w)
     drain_backlog(w);
 }
 
-/* Entries whose claims the ledger refuses (a full server, ..) stay with this worker: that nobody comes to claim them is
- * not their fault. */
+/* Entries whose claims the ledger refuses (a full server, ..), or that wait for copies, stay with this worker: that
+ * nobody comes to claim them is not their fault. */
 static void hold_entries(struct worker *w)
 {
     struct errbuf err = {{0}};
@@ -180,7 +180,8 @@ static void hold_entries(struct worker *w)
     size_t count = 0;
     for (int i = 0; i < w->slot_count && count < FEED_COUNT_MAX; i++) {
         const struct slot *slot = &w->slots[i];
-        if (slot->phase == SLOT_CLAIM && slot->entry_id[0] != '\0' && slot->claim_sent) ids[count++] = slot->entry_id;
+        if (slot->phase != SLOT_CLAIM || slot->entry_id[0] == '\0') continue;
+        if (slot->claim_sent || !copies_open(w->copies)) ids[count++] = slot->entry_id;
     }
     if (!feed_hold(w->feed, w->link, ids, count, w->config->redis_round_limit_ms, &err))
         log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
@@ -193,7 +194,7 @@ static void reclaim(struct worker *w, int64_t now)
     int64_t pause_ms = w->config->worker_reclaim_idle_ms / 2;
     w->next_reclaim_ms = now + (pause_ms < WORKER_RECLAIM_MS ? pause_ms : WORKER_RECLAIM_MS);
     hold_entries(w);
-    if (w->backlog.count > 0 || free_slots <= 0) return;
+    if (w->backlog.count > 0 || free_slots <= 0 || !copies_open(w->copies)) return;
     if (!feed_reclaim(w->feed, w->link, w->config->worker_reclaim_idle_ms, (size_t)free_slots, &w->backlog,
                       w->config->redis_round_limit_ms, &err))
         log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
@@ -219,7 +220,8 @@ void work_take_in(struct worker *w)
     spool_look(w, now); /* what is known already comes before what is to be done */
     if (w->backlog.count > 0) drain_backlog(w);
     if (!w->stopping && work_connected(w)) {
-        if (w->take_count == 0 && slots_free(w) > 0 && now >= w->next_agenda_ms) read_agenda(w, now);
+        bool takes = w->take_count == 0 && slots_free(w) > 0 && copies_open(w->copies);
+        if (takes && now >= w->next_agenda_ms) read_agenda(w, now);
         if (now >= w->next_reclaim_ms) reclaim(w, now);
         if (now >= w->next_tidy_ms) tidy(w, now);
     }

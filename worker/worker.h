@@ -12,6 +12,7 @@
  *   prepare.c  steps, and the request made of them goes to the ledger        SLOT_PREPARE -> SLOT_FREEZE -> send.c
  *                                                                            SLOT_PREPARE <-> SLOT_PAUSE
  *   send.c     login and the write request; the only file that starts one    SLOT_LOGIN -> SLOT_SENDING
+ *   copied.c   where copies are waited for, between these two                SLOT_COPIES
  *   settle.c   outcome -> decision of core/ -> what the ledger is to write   SLOT_SETTLE -> SLOT_FREE
  *
  * One thread; nothing here is shared.
@@ -27,6 +28,7 @@
 #include "keys/key.h"
 #include "ledger/agenda.h"
 #include "ledger/attempt_report.h"
+#include "ledger/copies.h"
 #include "ledger/feed.h"
 #include "ledger/leap.h"
 #include "ledger/round.h"
@@ -61,6 +63,7 @@ enum slot_phase {
     SLOT_PREPARE, /* a step is in flight */
     SLOT_PAUSE,   /* what a step asks for is not ready yet */
     SLOT_FREEZE,  /* the ledger is to have the request before it is sent */
+    SLOT_COPIES,  /* ready to be sent, once enough copies of the claim are acknowledged */
     SLOT_SENDING,
     SLOT_SETTLE,
 };
@@ -122,7 +125,9 @@ struct slot {
     bool in_round;                  /* its request waits in the ledger's round */
     bool claim_sent;                /* the ledger may have granted it */
     struct claim_request claim;
-    struct row row; /* as the ledger said last */
+    struct row row;                                                /* as the ledger said last */
+    enum { COPIES_ENOUGH, COPIES_AWAITED, COPIES_MISSING } copied; /* of what the ledger answered last */
+    uint64_t copies_mark;
     struct attempt attempt;
     struct transfer *transfer;
     int64_t deadline_boot_ms; /* a write starts before */
@@ -153,6 +158,7 @@ struct worker {
     struct ledger ledger;
     struct redis_link *link;
     struct feed *feed;
+    struct copies *copies; /* NULL: none are waited for */
     struct ledger_round *round;
     struct leap leap;
     struct spool *spool; /* NULL: outcomes are kept in memory only */
@@ -231,10 +237,18 @@ void send_step(struct worker *w, struct slot *slot, const struct http_request *r
 void send_advance(struct worker *w, struct slot *slot, enum attempt_event event);
 /* Slots that wait for a session: on, or over. */
 void send_waiting(struct worker *w);
+/* The slot waits for copies no more. */
+void send_copied(struct worker *w, struct slot *slot);
 /* Collects finished transfers. */
 void send_collect(struct worker *w);
 /* The grace time is over: what is in flight is given up, so that its row says so before the process ends. */
 void send_give_up(struct worker *w);
+
+/* ---- copied.c ---- */
+/* The ledger has answered what must not be forgotten once the write is sent. */
+void copied_mark(struct worker *w, struct slot *slot);
+/* What was heard of copies since: slots that waited for them are sent, or given back. */
+void copied_turn(struct worker *w);
 
 /* ---- prepare.c ---- */
 /* Sends the attempt's next step, or passes over it. */

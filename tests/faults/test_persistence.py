@@ -107,8 +107,10 @@ def test_redis_killed_again_and_again(name):
 class Pair:
     """A fleet that knows a master and a replica by their addresses; what goes from one to the other can be held up."""
 
-    def __init__(self, **master_options):
+    def __init__(self, redis=None, **master_options):
+        """redis: members of the configuration."""
         self.fleet = Fleet(["forem", "mastodon", "webhook"], channel=QUICK, redis_options=master_options)
+        self.more = redis or {}
 
     def __enter__(self):
         self.fleet.__enter__()
@@ -119,7 +121,7 @@ class Pair:
         self.copy = self.replica.client()
         wait_for(lambda: self.copy.info("replication")["master_link_status"] == "up", 30, "the replica to have its first copy")
         addresses = f"redis://127.0.0.1:{self.fleet.redis.port},127.0.0.1:{self.replica.port}"
-        self.fleet.config_extra = {"redis": {"url": addresses}}
+        self.fleet.config_extra = {"redis": {"url": addresses, **self.more}}
         self.fleet.write_config()
         return self
 
@@ -158,6 +160,31 @@ def test_a_failover_to_a_replica_that_has_not_heard_of_the_last_posts():
         assert {fleet.row(name)["source"] for name in forem} == {"read_back"}
         assert {fleet.sim.delivery(name)["writes"] for name in forem} == {1}, "what can only be read is not sent a second time"
         assert [worker.stop(20), reconciler.stop(20)] == [0, 0]
+
+
+def test_a_failover_to_a_replica_that_has_acknowledged_every_claim():
+    """redis.wait_replicas: what the platform was sent before the master was cut off is known to the replica. The same as above, where
+    all was forgotten; here the worker is cut off in the middle."""
+    with Pair(redis={"wait_replicas": 1, "wait_timeout_ms": 500}) as pair:
+        fleet = pair.fleet
+        fleet.sim.fault("commit_then_late_answer", times=-1, delay_ms=100)
+        worker, reconciler = fleet.start_worker(), fleet.start_reconciler()
+        deliveries = [name for platform in ("forem", "mastodon") for name in fleet.add_many(CHANNELS[platform], [f"it-{n}" for n in range(20)])]
+        wait_for(lambda: fleet.sim.report()["totals"]["writes"] >= 5, 30, "work to be under way")
+        pair.between.freeze()
+        late = fleet.add_many(CHANNELS["forem"], ["late-1", "late-2"])  # there is something to claim, whatever was done by now
+        worker.wait_output("ledger.copies.missing", timeout_s=30)
+        sent = {name for name, seen in fleet.sim.report()["deliveries"].items() if seen["writes"]}
+        pair.fail_over()
+        known = {name for name in deliveries if fleet.row(name).get("attempt", "0") != "0"}
+        assert len(sent) >= 5 and sent <= known and not sent & set(late)
+        with RedisServer(replicaof=f"127.0.0.1 {pair.replica.port}", repl_ping_replica_period="1"):
+            fleet.add_many(CHANNELS["forem"], ["late-1", "late-2"])  # of these the replica has not heard
+            wait_for(lambda: at_rest(fleet, deliveries + late), 120, fleet.output)
+            harmful, lost, forgotten = say("failover, redis.wait_replicas 1", fleet, deliveries + late, 1)
+            assert harmful == lost == forgotten == []
+            assert {fleet.sim.delivery(name)["writes"] for name in deliveries + late if name.startswith("forem")} == {1}
+            assert [worker.stop(20), reconciler.stop(20)] == [0, 0]
 
 
 def test_a_master_that_wants_a_replica_lets_nothing_out_when_it_is_alone():

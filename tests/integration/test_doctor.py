@@ -106,10 +106,12 @@ def test_a_snapshot_that_failed(cli):
 
 
 def test_replication(cli):
-    assert severity(cli, "replication") == "note"
+    assert severity(cli, "replication") == "note" and severity(cli, "copies") == "ok"
+    cli.config(redis={"url": cli.redis.url, "wait_replicas": 1})
+    assert severity(cli, "copies") == "risk"
     with RedisServer(replicaof=f"127.0.0.1 {cli.redis.port}") as replica:
         wait_for(lambda: cli.client.info("replication")["connected_slaves"] == 1, 20, "the replica is connected")
-        assert severity(cli, "replication") == "risk"
+        assert severity(cli, "replication") == "risk" and severity(cli, "copies") == "ok"
         cli.client.config_set("min-replicas-to-write", 1)
         assert severity(cli, "replication") == "ok"
         cli.config(redis={"url": replica.url})

@@ -10,14 +10,27 @@ redis.conf with "-" written "_"; a list gives the option several times. $LANDFAL
 program (valkey-server). restart() keeps folder, port and socket, so that clients find it again.
 """
 import os
+import re
 import shutil
 import socket
+import subprocess
 import tempfile
 
 from lib.procs import Process, WaitTimeout, free_port, wait_for
 
 START_TIMEOUT_S = 20.0
 PORT_TRIES = 5
+
+
+def newer_server(version=(7, 2)):
+    """A server program of at least this version: $LANDFALL_REDIS_SERVER, redis-server or valkey-server; None where there is none."""
+    for name in (os.environ.get("LANDFALL_REDIS_SERVER"), "redis-server", "valkey-server"):
+        found = shutil.which(name) if name else None
+        said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout if found else ""
+        numbers = re.search(r" v=(\d+)\.(\d+)", said)
+        if numbers and tuple(map(int, numbers.groups())) >= version:
+            return found
+    return None
 
 
 class RedisServer:

@@ -80,6 +80,40 @@ static void test_version(void **state)
     }
 }
 
+static void test_copies(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t wanted;
+        int fsync;
+        const char *version;
+        bool append_only;
+        enum severity severity;
+        const char *says;
+    } cases[] = {
+        {0, CONFIG_WAIT_FSYNC_NO, "7.0.15", false, SEVERITY_OK, "no copies"},
+        {1, CONFIG_WAIT_FSYNC_NO, "7.0.15", false, SEVERITY_OK, "wait for 1 replicas"},
+        {2, CONFIG_WAIT_FSYNC_NO, "7.0.15", false, SEVERITY_RISK, "is 2, and 1 are connected"},
+        {0, CONFIG_WAIT_FSYNC_LOCAL, "7.0.15", true, SEVERITY_RISK, "Redis 7.0.15 does not have"},
+        {0, CONFIG_WAIT_FSYNC_LOCAL, "", true, SEVERITY_RISK, "WAITAOF"},
+        {0, CONFIG_WAIT_FSYNC_LOCAL, "7.2.0", true, SEVERITY_OK, "for the disk"},
+        {0, CONFIG_WAIT_FSYNC_LOCAL, "8.0.2", true, SEVERITY_OK, "for the disk"},
+        {0, CONFIG_WAIT_FSYNC_LOCAL, "7.2.0", false, SEVERITY_RISK, "appendonly is no"},
+        {1, CONFIG_WAIT_FSYNC_ALL, "7.2.4", true, SEVERITY_OK, "wait for 1 replicas, and for the disk"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct fixture f;
+        sound(&f);
+        f.config.redis_wait_replicas = cases[i].wanted;
+        f.config.redis_wait_fsync = cases[i].fsync;
+        f.facts.health.append_only = cases[i].append_only;
+        snprintf(f.facts.health.version, sizeof(f.facts.health.version), "%s", cases[i].version);
+        const struct finding finding = look("copies", &f);
+        assert_int_equal(finding.severity, cases[i].severity);
+        assert_contains(finding.what.text, cases[i].says);
+    }
+}
+
 static void test_role(void **state)
 {
     (void)state;
@@ -205,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_sound_fleet),
         cmocka_unit_test(test_version),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_role),
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_settings_that_are_not_known),

@@ -112,7 +112,13 @@ static const struct {
                          "fetch, metrics, log, descriptors, channels, $comment"},
     {"{\"redis\": {\"password\": \"CANARY\"}}", "c.json: unknown field redis.password; known here: url, password_file, "
                                                 "ca_file, cert_file, key_file, sentinel_password_file, "
-                                                "prefix, round_limit_ms, away_limit_ms, $comment"},
+                                                "prefix, round_limit_ms, away_limit_ms, wait_replicas, wait_fsync, wait_timeout_ms, $comment"},
+    {"{\"redis\": {\"wait_replicas\": 17}}", "c.json: redis.wait_replicas must be a whole number from 0 to 16"},
+    {"{\"redis\": {\"wait_fsync\": true}}", "c.json: redis.wait_fsync must be one of no|local|all"},
+    {"{\"redis\": {\"wait_timeout_ms\": 99}}",
+     "c.json: redis.wait_timeout_ms must be a whole number from 100 to 30000"},
+    {"{\"redis\": {\"wait_fsync\": \"all\"}}",
+     "c.json: redis.wait_fsync is all, but redis.wait_replicas is 0; set it, or say local"},
     {"{\"redis\": 1}", "c.json: redis must be an object"},
     {"{\"redis\": {\"url\": 1}}", "c.json: redis.url must be a string"},
     {"{\"redis\": {\"url\": \"redis://h\\u0000x\"}}", "c.json:1:"},
@@ -253,6 +259,7 @@ static void test_every_variable(void **state)
         if (strcmp(setting->path, "fetch.allow") == 0) (void)snprintf(value, sizeof value, "media 10.0.0.0/8");
         setenv("LANDFALL_PARTITIONS", "2", 1);
         setenv("LANDFALL_DELIVERY_BACKOFF_CAP_MS", "3600001", 1);
+        setenv("LANDFALL_REDIS_WAIT_REPLICAS", "1", 1); /* for wait_fsync's sake */
         setenv(setting->variable, value, 1);
         write_config("token", "CANARY-7f3a");
         struct config *config = loaded(NULL);
@@ -271,6 +278,7 @@ static void test_every_variable(void **state)
     }
     unsetenv("LANDFALL_PARTITIONS");
     unsetenv("LANDFALL_DELIVERY_BACKOFF_CAP_MS");
+    unsetenv("LANDFALL_REDIS_WAIT_REPLICAS");
 }
 
 static void test_what_is_in_force(void **state)

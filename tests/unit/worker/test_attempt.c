@@ -68,6 +68,11 @@ static void a_late_attempt_has_sent_nothing(void **state)
     assert_int_equal(ATTEMPT_DO_SETTLE, attempt_next(&a, ATTEMPT_TOO_LATE, &o));
     assert_int_equal(EV_NOT_SENT, o.kind);
     assert_string_equal("the lease does not cover a send any more", o.detail);
+    attempt_init(&a, false, 0, 0);
+    (void)attempt_next(&a, ATTEMPT_BEGIN, &o);
+    assert_int_equal(ATTEMPT_DO_SETTLE, attempt_next(&a, ATTEMPT_NO_COPIES, &o));
+    assert_int_equal(EV_NOT_SENT, o.kind);
+    assert_string_equal("too few copies of the claim were acknowledged (redis.wait_)", o.detail);
 }
 
 static void steps_come_in_their_order_and_the_ledger_before_the_write(void **state)

@@ -165,9 +165,9 @@ def many_accounts(per_second=None):
 def measure(rounds):
     """what -> list of figures, one of each round."""
     scenes = {
-        "one account, half of it found, the rest below the floor": down_to_the_floor,
+        "one account, half found above the floor": down_to_the_floor,
         "one account, all above the floor": through_everything,
-        "1,000 accounts, ten each": many_accounts,
-        f"1,000 accounts, ten each, no account answered more often than {PER_SECOND}/s": lambda: many_accounts(PER_SECOND),
+        "1,000 accounts": many_accounts,
+        f"1,000 accounts, each answered {PER_SECOND} times a second": lambda: many_accounts(PER_SECOND),
     }
     return {words: [scene() for _ in range(rounds)] for words, scene in scenes.items()}

@@ -85,7 +85,7 @@ MUSTCHECK bool feed_refuse(const struct ledger *ledger, struct redis_link *link,
  * consumers take over at once. */
 MUSTCHECK bool feed_leave(struct feed *feed, struct redis_link *link, int64_t limit_ms, struct errbuf *err);
 
-/* Every few minutes: removes consumers that have asked for nothing for idle_ms and for which nothing is pending. Killed
+/* Every few minutes: removes consumers that were idle for idle_ms and for which nothing is pending. Killed
  * workers never leave. *gone: how many went. */
 MUSTCHECK bool feed_tidy(const struct feed *feed, struct redis_link *link, int64_t idle_ms, int64_t *gone,
                          int64_t limit_ms, struct errbuf *err);

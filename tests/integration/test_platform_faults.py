@@ -237,6 +237,16 @@ def test_an_answer_without_end_is_cut(fleet, chunked):
     pass_on(fleet)
 
 
+def test_a_small_answer_that_unpacks_to_a_large_one_is_not_unpacked(fleet):
+    """We ask for no compression. What comes packed all the same is an answer that cannot be read, and costs what it weighs."""
+    worker = fleet.processes[0]
+    before_kb = rss_peak_kb(worker.pid)
+    deliveries = meet(fleet, "gzip_bomb", megabytes=128)
+    check(fleet, deliveries, expected(BAD_ANSWER, ping=PUBLISHED, kept=PUBLISHED, indexnow=PUBLISHED), 1)
+    assert rss_peak_kb(worker.pid) - before_kb < RSS_GROWTH_MAX_KB
+    pass_on(fleet)
+
+
 # ---- redirects: never followed
 
 @pytest.mark.parametrize("status, usual", [(301, REDIRECTED), (302, NO_ANSWER), (303, NO_ANSWER), (307, REDIRECTED),

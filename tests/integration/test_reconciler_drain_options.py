@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Which deliveries a drain takes, what a dry run says and leaves alone, and what a person sees of its progress."""
 import os
-import pty
 import re
 import resource
 import subprocess
@@ -10,6 +9,7 @@ import threading
 import pytest
 
 from lib.procs import wait_for
+from lib.terminal import open_terminal
 from lib.tree import TOP, program
 from reconciler_kit import Scene, channel
 
@@ -229,7 +229,7 @@ def test_a_terminal_gets_a_bar_and_files_get_plain_lines():
     with Scene(["forem"]) as scene:
         scene.uncertain_many(FOREM, [f"it-{n}" for n in range(5)])
         scene.sim.fault("hold", "forem", on={"kind": "list"}, commit=False)
-        ours, theirs = pty.openpty()
+        ours, theirs = open_terminal()
         drain = subprocess.Popen([program("landfall-reconciler"), "drain", "--config", scene.config_path],
                                  stdout=subprocess.PIPE, stderr=theirs, stdin=subprocess.DEVNULL)
         os.close(theirs)

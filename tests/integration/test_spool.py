@@ -118,6 +118,21 @@ def test_an_empty_redis_gets_the_row_again():
         assert second.stop() == 0
 
 
+@together.test
+def test_a_second_post_that_a_file_tells_of_is_an_alarm_that_counts():
+    """Meanwhile the delivery was published under another id: the file's outcome is a second post, and the alert goes by the metric."""
+    with Spooling(proxied=True, metrics=True) as fleet:
+        fleet.leave_outcomes()
+        told, = fleet.kept()
+        fleet.db.hset(f"lf:{{0}}:delivery:{NAME}", mapping={"state": "published", "reason": "confirmed", "source": "operator",
+                                                            "ext_id": "another-post"})
+        fleet.db.delete(f"lf:{{0}}:lease:{NAME}")
+        fleet.start_worker().wait_output("event=delivery.duplicate", timeout_s=30)
+        wait_for(lambda: fleet.metric("landfall_duplicates_total", channel="mastodon/brand") == 1, 20, lambda: fleet.get()[1])
+        row = fleet.row(NAME)
+        assert {row["ext_id"], row["duplicate"]} == {"another-post", told["ext_id"]} and row["state"] == "published"
+
+
 def refusal_from_a_file(restarted):
     """A worker had its refusal while Redis was away for it alone, and was killed; another one tells it."""
     with Spooling(proxied=True, redis_options=DURABLE) as fleet:

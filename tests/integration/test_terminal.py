@@ -2,12 +2,12 @@
 """What platforms say and what stands in Redis reaches no terminal as it is, and JSON stays JSON whatever it holds."""
 import json
 import os
-import pty
 import subprocess
 
 import pytest
 
 from lib.fleet import CHANNELS, Fleet
+from lib.terminal import open_terminal
 from lib.tree import program
 
 CHANNEL = CHANNELS["mastodon"]
@@ -64,7 +64,7 @@ def run(fleet, words, terminal):
     if not terminal:
         done = subprocess.run(argv, input=stdin, capture_output=True, timeout=60, cwd=fleet.dir, env=env)
         return done.returncode, done.stdout, done.stdout + done.stderr
-    ours, theirs = pty.openpty()
+    ours, theirs = open_terminal()
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=theirs, stderr=theirs, cwd=fleet.dir, env=env) as child:
         os.close(theirs)
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Network namespaces of a test's own: a fleet that lives alone in a small network, which the test may break.
+"""Namespaces of a test's own: a fleet that lives alone in a small network, or with a small disk, which the test may break.
 
     pytestmark = namespaces.needed()
     with OwnNetwork() as network:           # this thread, and every process that it starts from now on, is in there
@@ -20,12 +20,48 @@ CLONE_NEWNET = 0x40000000
 CLONE_NEWNS = 0x00020000
 MS_PRIVATE_RECURSIVE = 0x00040000 | 0x4000
 MS_BIND = 0x1000
+MS_REMOUNT = 0x20
+MNT_DETACH = 2
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _unshare(flags):
     if libc.unshare(flags) != 0:
         raise OSError(ctypes.get_errno(), "a namespace of our own")
+
+
+def mounts_needed():
+    """Skips, with the reason, where a test may mount nothing."""
+    tried = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, text=True, check=False)
+    return pytest.mark.skipif(tried.returncode != 0, reason=f"nothing can be mounted here: {tried.stderr.strip()[-200:]}")
+
+
+def _own_mounts():
+    _unshare(CLONE_NEWNS)
+    if libc.mount(None, b"/", None, MS_PRIVATE_RECURSIVE, None) != 0:
+        raise OSError(ctypes.get_errno(), "mounts of our own")
+
+
+class SmallDisk:
+    """A file system of so many bytes on a folder, for this thread and what it starts: see alone()."""
+
+    def __init__(self, folder, size_bytes):
+        self.folder, self.size_bytes = folder, size_bytes
+
+    def __enter__(self):
+        _own_mounts()
+        self._mount(0, self.size_bytes)
+        return self
+
+    def __exit__(self, *exc):
+        libc.umount2(os.fsencode(self.folder), MNT_DETACH)
+
+    def grow(self, size_bytes):
+        self._mount(MS_REMOUNT, size_bytes)
+
+    def _mount(self, flags, size_bytes):
+        if libc.mount(b"none", os.fsencode(self.folder), b"tmpfs", flags, f"size={size_bytes}".encode()) != 0:
+            raise OSError(ctypes.get_errno(), f"a small disk on {self.folder}")
 
 
 def needed():
@@ -86,8 +122,6 @@ class OwnNetwork:
     @staticmethod
     def put_over(source, target):
         """For this thread and what it starts, a file has the content of another."""
-        _unshare(CLONE_NEWNS)
-        if libc.mount(None, b"/", None, MS_PRIVATE_RECURSIVE, None) != 0:
-            raise OSError(ctypes.get_errno(), "mounts of our own")
+        _own_mounts()
         if libc.mount(os.fsencode(source), os.fsencode(target), None, MS_BIND, None) != 0:
             raise OSError(ctypes.get_errno(), f"{source} over {target}")

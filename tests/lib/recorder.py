@@ -12,15 +12,15 @@ import threading
 class Recorder(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, answer, headers=None, status=200):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, answer, headers=None, status=200, address=("127.0.0.1", 0)):
+        super().__init__(address, Handler)
         self.status, self.head, self.answer = status, headers or {}, json.dumps(answer).encode()
         self.requests = []
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"http://{self.server_address[0]}:{self.server_address[1]}"
 
     def handle_error(self, *_):
         """A worker that is killed leaves its connections."""

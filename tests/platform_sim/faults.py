@@ -6,7 +6,9 @@ and what happens on the wire. A *directive* asks the platform itself to behave d
 meet in one request, and together with one action. Of several actions that match, the first rule wins.
 """
 import re
+import struct
 import threading
+import zlib
 
 from .base import SettingError, now_ms, typed
 from .texts import http_date, iso_ms, iso_offset, iso_us, rfc850_date
@@ -402,6 +404,32 @@ def false_gzip(exchange):
     answer = exchange.answer()
     answer.status = 200 if answer.status == 204 else answer.status
     answer.body = answer.body or b"ok"
+    answer.headers.append(("Content-Encoding", "gzip"))
+    exchange.send(answer)
+
+
+MEGABYTE = b" " * (1 << 20)
+
+
+def gzip_of(body, megabytes):
+    """gzip (RFC 1952) of the body and so many megabytes of blanks, each the same packed block again: that is quick."""
+    def packed(data, flush):
+        pack = zlib.compressobj(9, zlib.DEFLATED, -15)
+        return pack.compress(data) + pack.flush(flush)
+    checksum = zlib.crc32(body)
+    for _ in range(megabytes):
+        checksum = zlib.crc32(MEGABYTE, checksum)
+    size = (len(body) + megabytes * len(MEGABYTE)) & 0xFFFFFFFF
+    blocks = packed(body, zlib.Z_FULL_FLUSH) + megabytes * packed(MEGABYTE, zlib.Z_FULL_FLUSH) + packed(b"", zlib.Z_FINISH)
+    return b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + blocks + struct.pack("<II", checksum, size)
+
+
+@action(megabytes=256)
+def gzip_bomb(exchange, megabytes):
+    """Commits; the answer is a small gzip body that unpacks to so many megabytes of blanks behind the real one."""
+    answer = exchange.answer()
+    answer.status = 200 if answer.status == 204 else answer.status
+    answer.body = gzip_of(answer.body, megabytes)
     answer.headers.append(("Content-Encoding", "gzip"))
     exchange.send(answer)
 

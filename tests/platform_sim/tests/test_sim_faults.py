@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Faults as they are on the wire: how a connection ends, what was committed before it did, and which request got it."""
+import gzip
 import http.client
 import socket
 import threading
@@ -316,6 +317,13 @@ def test_false_gzip(sim, mastodon):
     sim.fault("false_gzip", "m")
     reply = post(mastodon)
     assert reply.headers["Content-Encoding"] == "gzip" and reply.json["id"] and commits(sim) == 1
+
+
+def test_gzip_bomb(sim, mastodon):
+    sim.fault("gzip_bomb", "m", megabytes=3)
+    reply = post(mastodon)
+    assert reply.headers["Content-Encoding"] == "gzip" and len(reply.body) < 20000 and commits(sim) == 1
+    assert 3 << 20 < len(gzip.decompress(reply.body)) < 4 << 20
 
 
 def test_many_headers(sim):

@@ -21,12 +21,12 @@ from lib.procs import WaitTimeout  # noqa: E402
 from lib.tree import BUILD, PRESET, TOP  # noqa: E402
 
 QUICK_PAIRS, PAIRS = 3, 7
-SECONDS, QUICK_SECONDS = 10, 3  # of what is measured at a pace
+SECONDS, QUICK_SECONDS = 10, 2  # of what is measured at a pace
 IN_QUICK = ("latency", "idle", "start")
 PARTS = {  # what is not a case: name -> what --only finds it by, what measures it (so many rounds, so many seconds)
     "latency": ("latency at 500/s", lambda pairs, seconds: pace.measure_latency(seconds)),
-    "idle": ("idle workers", lambda pairs, seconds: pace.measure_idle(2 * seconds, (1,) if seconds == QUICK_SECONDS else (1, 100))),
-    "start": ("start to first delivery", lambda pairs, seconds: pace.measure_start(min(pairs, 3))),
+    "idle": ("idle workers", lambda pairs, seconds: pace.measure_idle(2 * seconds, (1,) if seconds < SECONDS else (1, 100))),
+    "start": ("start to first delivery", lambda pairs, seconds: pace.measure_start(1 if seconds < SECONDS else 3)),
     "growth": ("growth with settled rows", lambda pairs, seconds: growth.measure(pairs)),
     "memory": ("memory of a settled row", lambda pairs, seconds: growth.memory()),
     "doubt": ("reconciler", lambda pairs, seconds: reading.measure(min(pairs, 3))),

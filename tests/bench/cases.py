@@ -10,6 +10,7 @@ from bench.subjects import Bullmq
 from lib.procs import WaitTimeout
 
 CONCURRENCIES = (32, 128, 512)
+TRIAL = 600  # deliveries by which one of them is chosen
 BASELINE = "product, main case"  # a ratio of two cases is one of runs that followed each other
 BOTH, WITH_BASELINE = ("product", "bare"), ("product", "bare", BASELINE)
 MAIN = Case("main: 256 in flight, 0 ms, 1 KB", subjects=("product", "bare", "bullmq"))
@@ -33,7 +34,7 @@ CASES = [
     Case("100 channels", channels=100),
     CHANNELS,
 ]
-QUICK = dataclasses.replace(MAIN, deliveries=3000)
+QUICK = dataclasses.replace(MAIN, deliveries=2000)
 
 
 def attempt(case, subject, deliveries=None):
@@ -50,7 +51,7 @@ def rate(figures):
 
 def choose_concurrency(folder):
     """Each setting once, short; the fastest is the one that the peer is measured with."""
-    tried = {number: attempt(MAIN, Bullmq(folder, number), 1000) for number in CONCURRENCIES}
+    tried = {number: attempt(MAIN, Bullmq(folder, number), TRIAL) for number in CONCURRENCIES}
     for number, figures in tried.items():
         report.say(f"  BullMQ, concurrency {number}: " +
                    (f"{figures['rate']:,.0f}/s" if "rate" in figures else figures["none"]))

@@ -171,14 +171,23 @@ struct transfer *transfer_next_done(struct transfer_pool *pool)
     return t;
 }
 
-/* Lets libcurl do what can be done now. What is past its limit gets nothing more to send. */
+/* What is past its limit gets nothing more to send: where libcurl has the rest of it already, it ends here. */
+static void expire(struct transfer_pool *pool)
+{
+    int64_t now_ms = clock_boottime_ms();
+    for (struct transfer *t = TAILQ_FIRST(&pool->active), *next; t; t = next) {
+        next = TAILQ_NEXT(t, link);
+        t->expired = t->expired || now_ms >= t->started_boot_ms + t->options.limit_ms;
+        if (t->expired && t->together && t->facts.reached && !t->sent_all) finish(t, CURLE_OPERATION_TIMEDOUT);
+    }
+}
+
+/* Lets libcurl do what can be done now. */
 static void drive(struct transfer_pool *pool)
 {
     int running, queued;
-    int64_t now_ms = clock_boottime_ms();
     struct transfer *t;
-    for (t = TAILQ_FIRST(&pool->active); t; t = TAILQ_NEXT(t, link))
-        t->expired = t->expired || now_ms >= t->started_boot_ms + t->options.limit_ms;
+    expire(pool);
     CURLMcode result = curl_multi_perform(pool->multi, &running);
     if (result != CURLM_OK) die("libcurl: %s", curl_multi_strerror(result));
     for (CURLMsg *message; (message = curl_multi_info_read(pool->multi, &queued));) {

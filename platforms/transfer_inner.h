@@ -25,6 +25,7 @@ struct transfer {
     char *body; /* of the request */
     size_t body_len;
     size_t body_read; /* bytes libcurl has fetched */
+    bool together;    /* libcurl has the whole body from the start, and does not ask for it */
     struct transfer_options options;
     int64_t started_boot_ms;
     size_t head_lines;

@@ -3,7 +3,6 @@
 #include "keys/names.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -30,15 +29,45 @@ bool names_init(struct names *names, const char *prefix, unsigned partition, cha
     return true;
 }
 
+/* A name that is being written. Keys are written ten times for each delivery: printf would take as long as the rest. */
+struct writer {
+    char *at, *end;
+};
+
+static void put(struct writer *out, const char *text, size_t len)
+{
+    KEYS_REQUIRE(len < (size_t)(out->end - out->at));
+    memcpy(out->at, text, len);
+    out->at += len;
+}
+
+static void put_number(struct writer *out, unsigned number)
+{
+    char digits[12];
+    size_t at = sizeof(digits);
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    put(out, digits + at, sizeof(digits) - at);
+}
+
 size_t names_key(const struct names *names, enum names_kind kind, const char *suffix, char *out, size_t out_size)
 {
+    struct writer writer = {out, out + out_size};
     KEYS_REQUIRE(kind < NAMES_KIND_COUNT);
     KEYS_REQUIRE(kinds[kind].has_suffix == (suffix && *suffix));
 
-    int len = snprintf(out, out_size, "%s:{%u}:%s%s%s", names->prefix, names->partition, kinds[kind].word,
-                       suffix ? ":" : "", suffix ? suffix : "");
-    KEYS_REQUIRE(len > 0 && (size_t)len < out_size);
-    return (size_t)len;
+    put(&writer, names->prefix, strlen(names->prefix));
+    put(&writer, ":{", 2);
+    put_number(&writer, names->partition);
+    put(&writer, "}:", 2);
+    put(&writer, kinds[kind].word, strlen(kinds[kind].word));
+    if (suffix) {
+        put(&writer, ":", 1);
+        put(&writer, suffix, strlen(suffix));
+    }
+    *writer.at = '\0';
+    return (size_t)(writer.at - out);
 }
 
 const char *names_word(enum names_kind kind)

@@ -41,10 +41,12 @@ static void open_lanes(struct worker *w)
 {
     w->lane_count = channel_set_count(w->channels);
     w->lanes = xcalloc(w->lane_count, sizeof *w->lanes);
+    w->session_lanes = xcalloc(w->lane_count, sizeof(struct lane *));
     for (size_t i = 0; i < w->lane_count; i++) {
         w->lanes[i].owner.kind = OWNER_LANE;
         w->lanes[i].channel = channel_set_at(w->channels, i);
         keeper_init(&w->lanes[i].keeper, w->lanes[i].channel, DESCRIPTOR_WRITE, &w->fleet);
+        if (channel_has_session(w->lanes[i].channel)) w->session_lanes[w->session_lane_count++] = &w->lanes[i];
     }
 }
 
@@ -114,6 +116,7 @@ void process_close(struct process *p)
     for (size_t i = 0; i < w->lane_count; i++)
         keeper_fini(&w->lanes[i].keeper);
     link_free(&w->link);
+    free(w->session_lanes);
     free(w->lanes);
     free(w->slots);
     tally_fini(&w->tally);
@@ -259,14 +262,15 @@ static bool compare_pauses(struct process *p)
     for (size_t i = 0; i < count; i++) {
         struct lane *lane = lane_of(w, channels[i].channel);
         if (lane == NULL || !channels[i].paused) continue;
-        settle_lift(lane, strcmp(channels[i].paused_why, WORKER_PAUSED_BY_CONFIG) == 0 ? WORKER_PAUSED_BY_CONFIG
-                                                                                       : WORKER_PAUSED_BY_CREDENTIAL);
+        settle_lift(w, lane,
+                    strcmp(channels[i].paused_why, WORKER_PAUSED_BY_CONFIG) == 0 ? WORKER_PAUSED_BY_CONFIG
+                                                                                 : WORKER_PAUSED_BY_CREDENTIAL);
     }
     reads_channels_free(&channels);
     for (size_t i = 0; i < w->lane_count; i++) {
         if (!w->lanes[i].channel->paused) continue;
         w->lanes[i].pause_due = false;
-        settle_pause(&w->lanes[i], WORKER_PAUSED_BY_CONFIG);
+        settle_pause(w, &w->lanes[i], WORKER_PAUSED_BY_CONFIG);
     }
     return true;
 }
@@ -305,7 +309,7 @@ static void reload(struct process *p)
         struct lane *lane = &p->worker.lanes[i];
         if (!channel_reload(lane->channel)) continue;
         keeper_renew(&lane->keeper);
-        settle_lift(lane, WORKER_PAUSED_BY_CREDENTIAL);
+        settle_lift(&p->worker, lane, WORKER_PAUSED_BY_CREDENTIAL);
     }
 }
 

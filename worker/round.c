@@ -41,8 +41,8 @@ bool round_due(const struct worker *w, int64_t now)
         waiting++;
         if (slot->ready_boot_ms < oldest) oldest = slot->ready_boot_ms;
     }
-    for (size_t i = 0; i < w->lane_count; i++)
-        waiting += lane_waits(&w->lanes[i]);
+    for (const struct lane *lane = w->telling; lane != NULL; lane = lane->next_telling)
+        waiting += lane_waits(lane);
     int gather_ms = in_flight / 4 < WORKER_GATHER_MS ? in_flight / 4 : WORKER_GATHER_MS;
     return waiting > 0 && (waiting >= in_flight || waiting >= REQUEST_BATCH_MAX || now - oldest >= gather_ms);
 }
@@ -51,8 +51,7 @@ bool round_due(const struct worker *w, int64_t now)
 
 static void add_lanes(struct worker *w)
 {
-    for (size_t i = 0; i < w->lane_count; i++) {
-        struct lane *lane = &w->lanes[i];
+    for (struct lane *lane = w->telling; lane != NULL; lane = lane->next_telling) {
         if (lane->pause_due) round_channel(w->round, &lane->pause);
         if (lane->block_due) round_channel(w->round, &lane->block);
         if (lane->health_due) round_channel(w->round, &lane->health);
@@ -109,12 +108,17 @@ static void pause_answered(struct lane *lane)
 
 static void lanes_answered(struct worker *w)
 {
-    for (size_t i = 0; i < w->lane_count; i++) {
-        struct lane *lane = &w->lanes[i];
+    for (struct lane **at = &w->telling; *at != NULL;) {
+        struct lane *lane = *at;
         pause_answered(lane);
         (void)told(&lane->block_due, &lane->block);
         if (told(&lane->health_due, &lane->health) && lane->health.op == CHANNEL_FAIL)
             settle_health(w, lane, lane->health.value);
+        lane->telling = lane_waits(lane);
+        if (lane->telling)
+            at = &lane->next_telling;
+        else
+            *at = lane->next_telling;
     }
 }
 

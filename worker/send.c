@@ -149,9 +149,9 @@ void send_waiting(struct worker *w)
             wait_for_session(w, slot);
         }
     }
-    for (size_t i = 0; i < w->lane_count; i++) {
-        w->lanes[i].login_failed = false;
-        keeper_turn(&w->lanes[i].keeper);
+    for (size_t i = 0; i < w->session_lane_count; i++) {
+        w->session_lanes[i]->login_failed = false;
+        keeper_turn(&w->session_lanes[i]->keeper);
     }
 }
 

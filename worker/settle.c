@@ -25,7 +25,8 @@
 
 /* ---- what is told about the channel ---- */
 
-static void tell(struct lane *lane, struct channel_request *request, bool *due, enum channel_op op, const char *text)
+static void tell(struct worker *w, struct lane *lane, struct channel_request *request, bool *due, enum channel_op op,
+                 const char *text)
 {
     if (*due) return; /* it is being told already */
     memset(request, 0, sizeof *request);
@@ -33,28 +34,32 @@ static void tell(struct lane *lane, struct channel_request *request, bool *due, 
     request->op = op;
     request->text = text;
     *due = true;
+    if (lane->telling) return;
+    lane->telling = true;
+    lane->next_telling = w->telling;
+    w->telling = lane;
 }
 
-void settle_pause(struct lane *lane, const char *why)
+void settle_pause(struct worker *w, struct lane *lane, const char *why)
 {
-    tell(lane, &lane->pause, &lane->pause_due, CHANNEL_PAUSE, why);
+    tell(w, lane, &lane->pause, &lane->pause_due, CHANNEL_PAUSE, why);
 }
 
-void settle_lift(struct lane *lane, const char *why)
+void settle_lift(struct worker *w, struct lane *lane, const char *why)
 {
-    tell(lane, &lane->pause, &lane->pause_due, CHANNEL_LIFT, why);
+    tell(w, lane, &lane->pause, &lane->pause_due, CHANNEL_LIFT, why);
 }
 
 /* A platform that cannot be reached is asked by one probe after growing pauses, not by every delivery. */
-static void note_health(struct slot *slot)
+static void note_health(struct worker *w, struct slot *slot)
 {
     struct lane *lane = slot->lane;
     if (slot->transfer_end == TRANSFER_FAILED) {
         lane->healthy = false;
-        tell(lane, &lane->health, &lane->health_due, CHANNEL_FAIL, NULL);
+        tell(w, lane, &lane->health, &lane->health_due, CHANNEL_FAIL, NULL);
     } else if (slot->transfer_end == TRANSFER_ANSWERED && !lane->healthy) {
         lane->healthy = true;
-        tell(lane, &lane->health, &lane->health_due, CHANNEL_RECOVER, NULL);
+        tell(w, lane, &lane->health, &lane->health_due, CHANNEL_RECOVER, NULL);
     }
 }
 
@@ -63,15 +68,15 @@ void settle_health(struct worker *w, struct lane *lane, int64_t failures)
     if (failures < BREAKER_FAILURES) return;
     int64_t wait_ms =
         backoff_ms((int)(failures - BREAKER_FAILURES + 1), BREAKER_BASE_MS, BREAKER_CAP_MS, random_below(UINT32_MAX));
-    tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, CHANNEL_BREAKER);
+    tell(w, lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, CHANNEL_BREAKER);
     lane->block.until_ms = ledger_now(w) + wait_ms;
     log_event(LOG_LEVEL_WARN, "channel.breaker", LOG_S("channel", lane->channel->name), LOG_I("failures", failures),
               LOG_I("wait_ms", wait_ms));
 }
 
-static void block(struct lane *lane, const char *why, int64_t until_ms)
+static void block(struct worker *w, struct lane *lane, const char *why, int64_t until_ms)
 {
-    tell(lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, why);
+    tell(w, lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, why);
     if (lane->block.until_ms < until_ms) lane->block.until_ms = until_ms;
 }
 
@@ -80,13 +85,13 @@ static void channel_effects(struct worker *w, struct slot *slot)
     struct lane *lane = slot->lane;
     const struct delivery_decision *d = &slot->decision;
     if (d->pause_channel) {
-        settle_pause(lane, WORKER_PAUSED_BY_CREDENTIAL);
+        settle_pause(w, lane, WORKER_PAUSED_BY_CREDENTIAL);
         lane->pause_status = slot->outcome.status;
         lane->pause_why =
             lane->keeper.trouble.kind == KEEPER_REFUSED ? lane->keeper.trouble.why : "the credential was refused";
     }
-    if (d->block_until_ms > 0) block(lane, slot->outcome.status > 0 ? "rate limit" : "login", d->block_until_ms);
-    if (slot->outcome.spent_ms > 0) block(lane, "rate limit", ledger_now(w) + slot->outcome.spent_ms);
+    if (d->block_until_ms > 0) block(w, lane, slot->outcome.status > 0 ? "rate limit" : "login", d->block_until_ms);
+    if (slot->outcome.spent_ms > 0) block(w, lane, "rate limit", ledger_now(w) + slot->outcome.spent_ms);
 }
 
 /* ---- deciding ---- */
@@ -161,7 +166,7 @@ void settle_begin(struct worker *w, struct slot *slot)
     fill_report(w, slot);
     (void)!attempt_report_to(&slot->report, link_run_id(w->link));
     gauges_outcome(w->gauges, slot);
-    note_health(slot);
+    note_health(w, slot);
     decide(w, slot);
 }
 

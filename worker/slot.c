@@ -15,20 +15,19 @@ int64_t ledger_now(const struct worker *w)
     return server_clock_now(link_clock(w->link), clock_boottime_ms());
 }
 
+/* The first that is free: what was read first is claimed first. */
 struct slot *slot_acquire(struct worker *w)
 {
-    for (int i = 0; i < w->slot_count; i++) {
-        struct slot *slot = &w->slots[i];
-        if (slot->phase == SLOT_FREE) {
-            slot->owner.kind = OWNER_SLOT; /* all else is 0: slot_release() left it so */
-            slot->ready_boot_ms = clock_boottime_ms();
-            random_hex(slot->token, sizeof slot->token);
-            slot->phase = SLOT_CLAIM;
-            w->slots_used++;
-            return slot;
-        }
-    }
-    return NULL;
+    while (w->free_from < w->slot_count && w->slots[w->free_from].phase != SLOT_FREE)
+        w->free_from++;
+    if (w->free_from == w->slot_count) return NULL;
+    struct slot *slot = &w->slots[w->free_from];
+    slot->owner.kind = OWNER_SLOT; /* all else is 0: slot_release() left it so */
+    slot->ready_boot_ms = clock_boottime_ms();
+    random_hex(slot->token, sizeof slot->token);
+    slot->phase = SLOT_CLAIM;
+    w->slots_used++;
+    return slot;
 }
 
 void slot_lane_set(struct slot *slot, struct lane *lane)
@@ -77,6 +76,7 @@ void slot_release(struct worker *w, struct slot *slot)
     free(slot->item);
     memset(slot, 0, sizeof *slot);
     slot->phase = SLOT_FREE;
+    if (slot - w->slots < w->free_from) w->free_from = (int)(slot - w->slots);
     w->slots_used--;
 }
 

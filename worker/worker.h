@@ -85,15 +85,24 @@ struct lane {
     bool healthy;                                /* our last word to the ledger about this channel was a success */
     struct channel_request pause, block, health; /* what is to be told about the channel */
     bool pause_due, block_due, health_due;       /* to be told, or in the round */
-    bool pause_unsure;                           /* an answer to `pause` was lost: it may be this one that paused */
-    const char *pause_why;                       /* for the alert; NULL: there is none */
-    int pause_status;                            /* of the answer that refused the credential; 0: none did */
+    bool telling;                                /* in the worker's list of lanes of which one of these is true */
+    struct lane *next_telling;
+    bool pause_unsure;     /* an answer to `pause` was lost: it may be this one that paused */
+    const char *pause_why; /* for the alert; NULL: there is none */
+    int pause_status;      /* of the answer that refused the credential; 0: none did */
 };
 
 struct slot {
     struct owner owner;
-    enum slot_phase phase;
-    struct lane *lane; /* NULL: a channel that this worker does not know */
+    enum slot_phase phase; /* this and what follows is looked at in every turn: it stands close together */
+    bool in_round;         /* its request waits in the ledger's round */
+    bool renewing;         /* renew waits in the ledger's round */
+    bool claim_sent;       /* the ledger may have granted it */
+    int64_t retry_boot_ms; /* the ledger refused it for now: not before */
+    int64_t ready_boot_ms; /* since when it waits for a round */
+    int64_t renew_boot_ms; /* while steps run, the lease is prolonged then */
+    int64_t pause_boot_ms; /* the step is asked again then */
+    struct lane *lane;     /* NULL: a channel that this worker does not know */
     char channel[IDENTITY_CHANNEL_BYTES];
     char delivery[IDENTITY_NAME_BYTES];
     char after[IDENTITY_NAME_BYTES];        /* delivery that must be published first; "": none */
@@ -122,8 +131,6 @@ struct slot {
     bool has_form;
     char token[CLAIM_TOKEN_BYTES];
     char run_id[LINK_RUN_ID_BYTES]; /* of the server that was first asked with this token */
-    bool in_round;                  /* its request waits in the ledger's round */
-    bool claim_sent;                /* the ledger may have granted it */
     struct claim_request claim;
     struct row row;                                                /* as the ledger said last */
     enum { COPIES_ENOUGH, COPIES_AWAITED, COPIES_MISSING } copied; /* of what the ledger answered last */
@@ -131,10 +138,7 @@ struct slot {
     struct attempt attempt;
     struct transfer *transfer;
     int64_t deadline_boot_ms; /* a write starts before */
-    int64_t renew_boot_ms;    /* while steps run, the lease is prolonged then */
-    int64_t pause_boot_ms;    /* the step is asked again then */
     struct renew_request renew;
-    bool renewing;         /* renew waits in the ledger's round */
     int64_t session_count; /* which of the keeper's sessions the request carries */
     int64_t started_boot_ms;
     bool has_outcome; /* known before the send: the item does not fit */
@@ -145,8 +149,6 @@ struct slot {
     struct decide_request decide;
     bool not_taken; /* the ledger was told of the outcome and did not take it */
     enum { SPOOL_OUT, SPOOL_WRITTEN, SPOOL_IN } spooled;
-    int64_t retry_boot_ms; /* the ledger refused it for now: not before */
-    int64_t ready_boot_ms; /* since when it waits for a round */
 };
 
 struct gauges; /* worker/gauges.h */
@@ -166,8 +168,12 @@ struct worker {
     struct keeper_fleet fleet;
     struct lane *lanes; /* one for each channel, in their order */
     size_t lane_count;
+    struct lane *telling;        /* those that have something to tell: of ten thousand, few */
+    struct lane **session_lanes; /* those whose channel has a session */
+    size_t session_lane_count;
     struct slot *slots;
     int slot_count, slots_used;
+    int free_from;                         /* all slots before this one are in use */
     struct delivery_policy unknown_policy; /* of channels that this worker does not know */
     struct feed_batch backlog;             /* entries that were read and have no slot yet */
     size_t backlog_at;
@@ -277,8 +283,8 @@ void settle_review(struct worker *w, struct slot *slot);
 /* The ledger has answered the slot's decision, or not. */
 void settle_answered(struct worker *w, struct slot *slot);
 /* Has the ledger pause the channel, or lift a pause that has this reason. why is a literal. */
-void settle_pause(struct lane *lane, const char *why);
-void settle_lift(struct lane *lane, const char *why);
+void settle_pause(struct worker *w, struct lane *lane, const char *why);
+void settle_lift(struct worker *w, struct lane *lane, const char *why);
 /* The ledger counts this many transport failures of the channel in a row. */
 void settle_health(struct worker *w, struct lane *lane, int64_t failures);
 

@@ -7,7 +7,7 @@ import http.client
 
 import pytest
 
-from bench import budget, cases, goals, growth, rig, subjects
+from bench import budget, cases, goals, growth, nginx, rig, subjects
 
 BODY = b'{"type":"item.published","timestamp":1,"data":{"id":"item-1","title":"T"}}'
 
@@ -112,3 +112,8 @@ def test_each_goal_has_a_line_and_a_verdict():
 def test_a_goal_that_was_not_measured_is_neither_reached_nor_missed():
     lines = goals.judged(goals.of_cases({}) + goals.of_parts({}))
     assert len(lines) == 18 and all(line["reached"] is None and line["figure"] is None for line in lines)
+
+
+def test_without_nginx_a_case_over_tls_has_no_figure_and_says_why(monkeypatch):
+    monkeypatch.setattr(nginx, "MISSING", "nginx is not installed")
+    assert cases.attempt(cases.TLS, subjects.Product()) == {"none": "nginx is not installed"}

@@ -6,19 +6,8 @@
 
 /* ---- claim ---- */
 
-static void claim_own(struct args *args, const struct calls_context *context)
-{
-    args_text(args, context->run_id);
-    args_text(args, context->ledger->worker);
-    args_number(args, context->now_ms + context->ledger->claim_valid_ms);
-    args_text(args, context->ledger->environment);
-    args_number(args, context->ledger->longest_window_ms);
-}
-
 static void put_policy(struct args *args, const struct claim_request *c)
 {
-    static const char *const hold_back[] = {
-        [CLAIM_SENDS] = "", [CLAIM_CHANNEL_FULL] = "channel_full", [CLAIM_CHANNEL_UNKNOWN] = "unknown_channel"};
     const struct delivery_policy none = {0};
     const struct delivery_policy *p = c->policy ? c->policy : &none;
     args_text(args, p->harmless ? "1" : "0");
@@ -30,12 +19,32 @@ static void put_policy(struct args *args, const struct claim_request *c)
     args_number(args, p->max_age_ms);
     args_number(args, c->spacing_ms);
     args_number(args, c->burst);
-    args_text(args, hold_back[c->hold_back]);
     args_number(args, p->turn_ms);
+}
+
+static const struct claim_request *first_of(const struct calls_context *context, const char *channel)
+{
+    size_t i = 0;
+    while (strcmp(context->requests[i]->channel, channel) != 0)
+        i++;
+    return (const struct claim_request *)context->requests[i];
+}
+
+static void claim_own(struct args *args, const struct calls_context *context)
+{
+    args_text(args, context->run_id);
+    args_text(args, context->ledger->worker);
+    args_number(args, context->now_ms + context->ledger->claim_valid_ms);
+    args_text(args, context->ledger->environment);
+    args_number(args, context->ledger->longest_window_ms);
+    for (size_t i = 0; i < context->channel_count; i++)
+        put_policy(args, first_of(context, context->channels[i]));
 }
 
 static void claim_block(struct args *args, const struct request *request)
 {
+    static const char *const hold_back[] = {
+        [CLAIM_SENDS] = "", [CLAIM_CHANNEL_FULL] = "channel_full", [CLAIM_CHANNEL_UNKNOWN] = "unknown_channel"};
     const struct claim_request *c = (const struct claim_request *)request;
     args_text(args, c->entry);
     args_text(args, c->token);
@@ -51,7 +60,7 @@ static void claim_block(struct args *args, const struct request *request)
     args_text(args, c->body_hash);
     args_bytes(args, c->frozen, c->frozen_len);
     args_bytes(args, c->content, c->content ? c->content_len : 0);
-    put_policy(args, c);
+    args_text(args, hold_back[c->hold_back]);
 }
 
 static bool read_count(const struct redisReply *reply, int *out)

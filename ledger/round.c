@@ -163,6 +163,14 @@ static size_t channel_index(const struct call *call, const char *channel)
     return i;
 }
 
+/* The delivery that a claim says must come first; NULL: none. */
+static const char *predecessor(const struct request *request)
+{
+    if (request->kind != REQUEST_CLAIM) return NULL;
+    const char *after = ((const struct claim_request *)(const void *)request)->after;
+    return after && after[0] ? after : NULL;
+}
+
 static void put_keys(struct args *args, const struct ledger *ledger, const struct call *call)
 {
     static const enum names_kind globals[] = {NAMES_AGENDA,   NAMES_JOURNAL, NAMES_OUTCOMES, NAMES_COUNTS,
@@ -178,14 +186,23 @@ static void put_keys(struct args *args, const struct ledger *ledger, const struc
     for (size_t i = 0; i < call->count; i++) {
         const struct request *request = call->request[i];
         if (!request->delivery) continue;
-        bool claim = call->kind == REQUEST_CLAIM;
-        const char *after = claim ? ((const struct claim_request *)(const void *)request)->after : NULL;
         args_key(args, &ledger->names, NAMES_DELIVERY, request->delivery);
         args_key(args, &ledger->names, NAMES_REQUEST, request->delivery);
         args_key(args, &ledger->names, NAMES_LEASE, request->delivery);
-        args_key(args, &ledger->names, NAMES_DELIVERY, after ? after : request->delivery);
-        args_key(args, &ledger->names, NAMES_REQUEST, after ? after : request->delivery);
+        const char *after = predecessor(request);
+        if (!after) continue;
+        args_key(args, &ledger->names, NAMES_DELIVERY, after);
+        args_key(args, &ledger->names, NAMES_REQUEST, after);
     }
+}
+
+static size_t key_count(const struct call *call)
+{
+    size_t count = 8 + 5 * call->channel_count;
+    for (size_t i = 0; i < call->count; i++) {
+        if (call->request[i]->delivery) count += predecessor(call->request[i]) ? 5 : 3;
+    }
+    return count;
 }
 
 static size_t delivery_count(const struct call *call)
@@ -203,7 +220,7 @@ static void put_call(struct args *args, const struct ledger *ledger, struct redi
     args_command(args, "EVALSHA");
     call->script_arg = args->count;
     args_text(args, script_table[kind->script].sha1);
-    args_number(args, (int64_t)(8 + 5 * call->channel_count + 5 * deliveries));
+    args_number(args, (int64_t)key_count(call));
     put_keys(args, ledger, call);
     args_number(args, (int64_t)call->channel_count);
     args_number(args, (int64_t)deliveries);

@@ -2,10 +2,10 @@
 -- with: epoch.lua
 -- claim: the one step after which a write request may be sent.
 --
--- Own arguments  run_id worker expires_at environment longest_window
+-- Own arguments  run_id worker expires_at environment longest_window, and the policy of each channel: harmless window_ms
+--                lease_ms late_commit_ms margin_ms max_attempts max_age_ms spacing_ms burst turn_ms
 -- Block          entry token content_hash approved_at gen not_before not_after dated after after_id key body_hash frozen
---                content harmless window_ms lease_ms late_commit_ms margin_ms max_attempts max_age_ms spacing_ms burst hold_back
---                turn_ms
+--                content hold_back
 --                after, after_id: the delivery that must come first, and the id of it that the request was rendered with
 --                hold_back: empty, "channel_full" or "unknown_channel"
 -- Answers        granted attempt commit_by lease_end doubt rev tries since [key body_hash frozen prepared after_id after_url]
@@ -20,7 +20,8 @@
 -- operator let it through. Whatever else is answered leaves the delivery on the agenda, in its channel's waiting list, in
 -- the journal, held or settled.
 
-local CONTENT_FIELDS = {'approved_at', 'not_before', 'not_after', 'dated'}
+local SCHEDULE = {'approved_at', 'not_before', 'not_after', 'dated'}
+local CONTENT_FIELDS = {'gen', unpack(SCHEDULE)}
 local PREDECESSOR_WAIT_MS, PREDECESSOR_SOON_MS = 10000, 1000
 local BUSY_WAIT_MS = 60000
 local TURN_SLACK_MS = 5000 -- who comes so late for its turn still has it: a round and a busy machine take their time
@@ -32,33 +33,35 @@ local environment, longest_window = next_arg(), next_number()
 local late = now > expires_at
 local foreign = enter_epoch(run_id, environment, longest_window, not late)
 
-local function read_claim()
-    local c = {entry = next_arg(), token = next_arg(), content_hash = next_arg(), approved_at = next_number(),
-        gen = next_number(), not_before = next_number(), not_after = next_number(), dated = next_number()}
-    c.after, c.after_id, c.key = next_arg(), next_arg(), next_arg()
-    c.body_hash, c.frozen, c.content = next_arg(), next_arg(), next_arg()
-    c.harmless, c.window, c.lease_ms = next_arg() == '1', next_number(), next_number()
-    c.late_commit, c.margin, c.max_attempts = next_number(), next_number(), next_number()
-    c.max_age, c.spacing, c.burst = next_number(), next_number(), math.max(next_number(), 1)
-    c.hold_back, c.turn_ms = next_arg(), next_number()
-    return c
+for _, ch in ipairs(channels) do
+    ch.policy = {__index = {harmless = next_arg() == '1', window = next_number(), lease_ms = next_number(),
+        late_commit = next_number(), margin = next_number(), max_attempts = next_number(), max_age = next_number(),
+        spacing = next_number(), burst = math.max(next_number(), 1), turn_ms = next_number()}}
+end
+
+-- A claim has its channel's policy, too.
+local function read_claim(d)
+    local entry, token, content_hash, approved_at, gen, not_before, not_after, dated, after, after_id, key, body_hash, frozen,
+        content, hold_back = next_args(15)
+    if after ~= '' then d.after_row, d.after_request = next_key(), next_key() end
+    return setmetatable({entry = entry, token = token, content_hash = content_hash, approved_at = number_of(approved_at) or 0,
+        gen = number_of(gen) or 0, not_before = number_of(not_before) or 0, not_after = number_of(not_after) or 0,
+        dated = number_of(dated) or 0, after = after, after_id = after_id, key = key, body_hash = body_hash, frozen = frozen,
+        content = content, hold_back = hold_back}, d.ch and d.ch.policy)
 end
 
 -- ---- what every answer has in common
 
--- The fields of a row that this claim makes; the answer to a claim also ends the count of takes without one.
-local function born(d, c)
-    local set = {taken = '', content = d.fields.content or c.content_hash}
-    if d.state ~= 'none' then return set end
-    for _, name in ipairs(CONTENT_FIELDS) do set[name] = c[name] ~= 0 and text(c[name]) or nil end
-    set.gen = c.gen ~= 0 and text(c.gen) or nil
-    return set
-end
-
+-- The answer to a claim also ends the count of takes without one. A row that this claim makes says what it was made for.
 local function change(d, c, to)
-    to.set = to.set or {}
-    for name, value in pairs(born(d, c)) do to.set[name] = to.set[name] or value end
-    to.long = to.long or {}
+    local set = to.set or {}
+    if d.n.taken ~= 0 then set.taken = '' end
+    set.content = d.fields.content or c.content_hash
+    for i = 1, d.state == 'none' and #CONTENT_FIELDS or 0 do
+        local name = CONTENT_FIELDS[i]
+        if c[name] ~= 0 then set[name] = text(c[name]) end
+    end
+    to.set, to.long = set, to.long or {}
     to.long.content = c.keep_content
     set_row(d, to)
     acknowledge(c.entry)
@@ -104,7 +107,7 @@ end
 
 -- What the delivery that must come first is known by on the platform.
 local function predecessor_field(d, name)
-    if d.after_row == d.row then return '' end
+    if not d.after_row then return '' end
     for _, key in ipairs({d.after_row, d.after_request}) do
         local value = redis.pcall('HGET', key, name)
         if type(value) == 'string' then return value end
@@ -178,7 +181,7 @@ end
 -- From here on the row's own schedule counts, where there is a row.
 local function check_age(d, c)
     if d.state ~= 'none' then
-        for _, name in ipairs(CONTENT_FIELDS) do c[name] = d.n[name] end
+        for _, name in ipairs(SCHEDULE) do c[name] = d.n[name] end
     end
     if c.not_after > 0 and now > c.not_after then return hold(d, c, 'expired', 'expired_in_doubt') end
     if c.max_age > 0 and c.dated > 0 and now - c.dated > c.max_age then

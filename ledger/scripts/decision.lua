@@ -13,12 +13,9 @@ end
 
 -- expect_state expect_attempt expect_rev expect_since, state reason place due, token, commit_cap, n field value.., m long value..
 local function next_decision()
-    local block = {expect_state = next_arg(), expect_attempt = next_number(), expect_rev = next_number(),
-        expect_since = next_number()}
-    block.state, block.reason, block.place, block.due = next_arg(), next_arg(), next_arg(), next_number()
-    block.token, block.commit_cap = next_arg(), next_number()
-    block.set, block.long = next_map(), next_map()
-    return block
+    return {expect_state = next_arg(), expect_attempt = next_number(), expect_rev = next_number(),
+        expect_since = next_number(), state = next_arg(), reason = next_arg(), place = next_arg(), due = next_number(),
+        token = next_arg(), commit_cap = next_number(), set = next_map(), long = next_map()}
 end
 
 -- The row as it is, for a program that knew another one.
@@ -66,6 +63,6 @@ local function apply_decision(d, block)
     if block.set.cleared_at == 'now' then block.set.cleared_at = text(now) end
     local is_holder = block.token ~= '' and lease_token(d) == block.token
     set_row(d, block)
-    if is_holder then give_back_lease(d) end
+    if is_holder then delete(d.lease_key) end
     return {'ok', text(d.n.rev)}
 end

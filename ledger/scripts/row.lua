@@ -1,34 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- row: what stands in front of every script. How a call is laid out, how a row is read, and the one function that sets a
--- state together with its agenda entry, waiting list, counter, journal and outcome entry, lease and long values.
---
--- KEYS  8 globals: agenda journal outcomes counts channels queue epoch audit
---       per channel 5: waiting uncertain channel posts walk
---       per delivery 5: row request lease, and row and request of the delivery that must come first
--- ARGV  C N outcomes_max rejected_keep_ms, C channel names, the script's own arguments, one block per delivery
---       (block: number of its channel, its name, and what the script says)
--- Reply {now_ms, answer, ...}, one flat array per delivery. A delivery that cannot be worked answers {"error", words}.
---
--- Lua has no rollback. So everything that could refuse a write is looked at first (types of the keys that are needed,
--- readable fields; of request: the first write is the look), one delivery's trouble does not leave its answer, and what
--- belongs to the whole call (agenda, counters, acknowledgements, leases that are given back, channels' own entries) is
--- collected and written once, at the end, whatever happened.
---
--- What costs in a script is every command and every text made of a number or read as one. So a fact is asked for when it
--- is needed and then kept, and a number is read and printed once per call.
--- Only redis.*, KEYS, ARGV and plain Lua 5.1 are used, so that the scripts also run in a bare interpreter.
---
--- A script's header may say "-- flags: F" (put into its #! line) and "-- with: FILE.." (put between row.lua and it).
+-- row: how a row is read, and the one function that sets a state together with its agenda entry, waiting list, counter,
+-- journal and outcome entry and long values. Stands behind call.lua, in front of every script.
 
-local KEEP_AUDIT = 100000 -- entries
 local POSTS_MAX = 50000   -- external ids kept per channel
 local RAMP_OPEN = 64      -- a ramp that has grown to this limits nothing any more
-local FULL_WAIT_MS = 1000 -- a channel that may not send now is offered again after this, or when something settles
 
-local TYPES = {agenda = 'zset', journal = 'stream', outcomes = 'stream', counts = 'hash', channels = 'set',
-    queue = 'stream', epoch = 'hash', audit = 'stream', waiting = 'zset', uncertain = 'zset', channel = 'hash',
-    posts = 'hash', walk = 'string'}
-local GLOBALS = {'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue', 'epoch', 'audit'}
 local STATES = {approved = true, claimed = true, published = true, rejected = true, uncertain = true, held = true}
 local OUTCOMES = {published = true, rejected = true, held = true}
 local NUMBERS = {since = 0, rev = 0, approved_at = 0, not_before = 0, not_after = 0, dated = 0, gen = 0, attempt = 0,
@@ -39,138 +15,21 @@ local LONG = {'ext_id', 'url', 'duplicate', 'key'}
 local IS_LONG = {ext_id = true, url = true, duplicate = true, key = true}
 -- What late reports and a retry need stays, and the date by which the item would be held back once the row is archived; the
 -- rest of a settled row goes.
-local DROPPED = {
+local DROPPED = {approved = {}, claimed = {}, uncertain = {}, held = {},
     rejected = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived', 'turn'},
     published = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived', 'turn', 'first_send', 'commit_by',
         'cleared_at', 'body_hash', 'tries', 'not_before', 'not_after'}}
-
--- ---- small things
-
-local texts, numbers = {}, {}
-
-local function text(number)
-    local known = texts[number]
-    if not known then
-        known = string.format('%.0f', number)
-        texts[number] = known
-    end
-    return known
-end
-
-local function key_type(key)
-    local answer = redis.call('TYPE', key)
-    return type(answer) == 'table' and answer.ok or answer
-end
-
--- The words of an error, from redis.pcall's table, from a raised error, or from a string.
-local function words(fault)
-    return tostring(type(fault) == 'table' and fault.err or fault)
-end
-
--- A number as we write it, or nil: at most 15 digits, which a double holds exactly.
-local function number_of(value)
-    if not value then return nil end
-    local known = numbers[value]
-    if known == nil then
-        known = #value <= 15 and string.find(value, '^%-?%d+$') and tonumber(value) or false
-        numbers[value] = known
-    end
-    return known or nil
-end
-
-local function pairs_of(flat)
-    local map = {}
-    for i = 1, #flat, 2 do map[flat[i]] = flat[i + 1] end
-    return map
-end
-
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
-
--- ---- the layout of a call
-
-local position = 0
-local function next_arg()
-    position = position + 1
-    return ARGV[position] or ''
-end
-
-local function next_number()
-    return number_of(next_arg()) or 0
-end
-
-local channel_count, delivery_count = next_number(), next_number()
-local outcomes_max, rejected_keep_ms = next_number(), next_number()
-
-local global = {}
-for i, name in ipairs(GLOBALS) do global[name] = KEYS[i] end
-
--- What the whole call will write at its end.
-local call = {agenda = {}, order = {}, counts = {}, acks = {}, known = {}, leases = {}, touched = {}}
-
-local channels = {}
-for i = 1, channel_count do
-    local base = #GLOBALS + 5 * (i - 1)
-    channels[i] = {name = next_arg(), waiting = KEYS[base + 1], uncertain = KEYS[base + 2], channel = KEYS[base + 3],
-        posts = KEYS[base + 4], walk = KEYS[base + 5], checked = {}}
-end
-
-local function wrong_type(kind, key)
-    local found = key_type(key)
-    if found ~= 'none' and found ~= TYPES[kind] then
-        return kind .. ': the key is a ' .. found .. ', a ' .. TYPES[kind] .. ' belongs there'
-    end
-    return nil
-end
-
--- A global key of the wrong type is no delivery's fault: the answer for the whole call is an error.
-local function check_keys(needed)
-    for _, name in ipairs(needed) do
-        local bad = wrong_type(name, global[name])
-        if bad then return {err = 'WRONGTYPE ' .. bad} end
-    end
-end
-
--- A key of a channel that is needed by this delivery and not by all; of another type, it stops those that need it.
-local function need(ch, kind)
-    if ch.checked[kind] == nil then ch.checked[kind] = wrong_type(kind, ch[kind]) or false end
-    if ch.checked[kind] then error({err = ch.checked[kind]}) end
-    return ch[kind]
-end
-
--- ---- facts of a channel, read once per call
-
-local function load_channel(ch)
-    if ch.loaded or ch.bad then return end
-    ch.loaded = true
-    local got = redis.pcall('HMGET', ch.channel, 'next_at', 'blocked_until', 'ramp', 'turn_at', 'paused')
-    local waiting_count = redis.pcall('ZCARD', ch.waiting)
-    ch.bad = got.err and wrong_type('channel', ch.channel) or type(waiting_count) == 'table' and wrong_type('waiting', ch.waiting)
-    if ch.bad then return end
-    for i, name in ipairs({'next_at', 'blocked_until', 'ramp', 'turn_at'}) do
-        ch[name] = number_of(got[i] or '0')
-        if not ch[name] then ch.bad = 'channel: ' .. name .. ' is no number' end
-    end
-    ch.paused = got[5] or false
-    ch.waiting_count = waiting_count
-    ch.claimed_count = ch.ramp > 0 and number_of(redis.call('HGET', global.counts, ch.name .. ' claimed')) or 0
-end
-
-local function touch(ch)
-    if not call.touched[ch] then
-        call.touched[ch] = true
-        call.touched[#call.touched + 1] = ch
-    end
-end
 
 -- ---- rows
 
 -- The long values that stand in request: for the row; a delivery that has no row has none.
 local function long_values(d)
     if not d.long then
-        local got = d.state ~= 'none' and redis.call('HMGET', d.request, unpack(LONG)) or {}
-        d.long = {}
-        for i, name in ipairs(LONG) do d.long[name] = got[i] or nil end
+        local got = d.state ~= 'none' and redis.call('HMGET', d.request, 'detail', unpack(LONG)) or {}
+        d.long, d.has_detail = {}, got[1]
+        for i = 1, #LONG do
+            if got[i + 1] then d.long[LONG[i]] = got[i + 1] end
+        end
     end
     return d.long
 end
@@ -180,13 +39,13 @@ local function find_field(d, name)
 end
 
 local function read_fields(d, flat)
-    d.fields, d.n = {}, setmetatable({}, ABSENT)
     for i = 1, #flat, 2 do
         local name, value = flat[i], flat[i + 1]
         d.fields[name] = value
         if NUMBERS[name] then
-            d.n[name] = number_of(value)
-            if not number_of(value) then return 'row: ' .. name .. ' is no number' end
+            local number = number_of(value)
+            if not number then return 'row: ' .. name .. ' is no number' end
+            d.n[name] = number
         end
     end
     d.state, d.in_doubt = d.fields.state or 'none', d.fields.in_doubt or ''
@@ -204,13 +63,9 @@ local function load_delivery(d)
     return read_fields(d, flat)
 end
 
-local function next_delivery(index)
-    local base = #GLOBALS + 5 * channel_count + 5 * (index - 1)
-    local d = {row = KEYS[base + 1], request = KEYS[base + 2], lease_key = KEYS[base + 3], after_row = KEYS[base + 4],
-        after_request = KEYS[base + 5]}
-    d.ch = channels[next_number()]
-    d.name = next_arg()
-    return d
+local function next_delivery()
+    return {row = next_key(), request = next_key(), lease_key = next_key(), ch = channels[next_number()], name = next_arg(),
+        state = 'none', in_doubt = '', fields = {}, n = setmetatable({}, ABSENT)}
 end
 
 -- <worker> <attempt> <token>, or false
@@ -236,43 +91,13 @@ local function attempt_entry(attempt, token)
     return text(attempt) .. ':' .. string.sub(token, 1, 8)
 end
 
--- ---- what is collected
-
-local function schedule(member, due)
-    if call.agenda[member] == nil then call.order[#call.order + 1] = member end
-    call.agenda[member] = due or false
-end
-
-local function count(ch, state, by)
-    if state == 'none' then return end
-    local field = ch.name .. ' ' .. state
-    if not call.counts[field] then call.counts[#call.counts + 1] = field end
-    call.counts[field] = (call.counts[field] or 0) + by
-    if state == 'claimed' then ch.claimed_count = ch.claimed_count + by end
-end
-
-local function acknowledge(entry)
-    if entry ~= '' then call.acks[#call.acks + 1] = entry end
-end
-
-local function know(ch)
-    if ch.known then return end
-    ch.known = true
-    call.known[#call.known + 1] = ch.name
-end
-
-local function give_back_lease(d)
-    call.leases[#call.leases + 1] = d.lease_key
-end
-
 -- ---- the one function that sets a state
 
--- content, frozen, prepared, detail, and of LONG what is too long for the row, goes to request: ('' removes one). It is
--- written first: if the key is of another type, nothing else has been written. True where it changed what the row says.
-local function write_request(d, set, long)
-    local args, drop, changed = {}, {}, false
-    for _, name in ipairs(LONG) do
-        local value = set[name]
+-- Of LONG, what is too long for the row is for request: and the rest is not. True where that changed what the row says.
+local function split_long(d, set, long)
+    local changed = false
+    for i = 1, #LONG do
+        local name, value = LONG[i], set[LONG[i]]
         if value and #value > 64 then
             set[name], long[name], changed = '', value, true
         elseif value and long_values(d)[name] then
@@ -280,17 +105,33 @@ local function write_request(d, set, long)
         end
         if long[name] then long_values(d)[name] = long[name] ~= '' and long[name] or nil end
     end
-    for name, value in pairs(long) do
-        if value == '' then drop[#drop + 1] = name else args[#args + 1] = name; args[#args + 1] = value end
-    end
-    if #drop > 0 then redis.call('HDEL', d.request, unpack(drop)) end
-    if #args > 0 then redis.call('HSET', d.request, unpack(args)) end
     return changed
 end
 
--- Writes the fields that differ.
-local function write_fields(d, changes, changed)
+-- content, frozen, prepared, detail and long values; '' removes one. Written before anything else: if the key is of another
+-- type, nothing has changed. A published row needs nothing that could be sent; where that is all, the key goes.
+local function write_request(d, state, long)
+    local args, drop = {}, {}
+    if state == 'published' then long.content, long.frozen, long.prepared = '', '', '' end
+    for name, value in pairs(long) do
+        if value == '' then drop[#drop + 1] = name else args[#args + 1] = name; args[#args + 1] = value end
+    end
+    if #args > 0 then redis.call('HSET', d.request, unpack(args)) end
+    local is_done = state == 'published' and d.state ~= 'none' and #args == 0
+    if is_done and not d.has_detail and next(long_values(d)) == nil then
+        delete(d.request)
+    elseif #drop > 0 then
+        redis.call('HDEL', d.request, unpack(drop))
+    end
+end
+
+-- Writes the fields that differ, and takes out what this state does not keep.
+local function write_fields(d, changes, dropped, changed)
     local args, drop, fields = {'rev', ''}, {}, d.fields
+    for i = 1, #dropped do
+        local name = dropped[i]
+        if changes[name] or fields[name] then changes[name] = '' end
+    end
     for name, value in pairs(changes) do
         local known = fields[name]
         if value == '' then
@@ -401,22 +242,21 @@ end
 -- lease_end}. An empty value removes a field. rev counts up if, and only if, the row is changed.
 local function set_row(d, to)
     local old, state, claimed_at = d.state, to.state, d.n.claimed_at
-    local changes, long, dropped = to.set or {}, to.long or {}, DROPPED[state] or {}
+    local changes, long = to.set or {}, to.long or {}
     local ext_id, duplicate = changes.ext_id or '', changes.duplicate or ''
     look_first(d, state, ext_id .. duplicate ~= '')
     changes.state, changes.reason = state, to.reason
     if old ~= state then changes.since = text(now) end
-    for i = 1, #dropped do changes[dropped[i]] = '' end
-    if state == 'published' then long.content, long.frozen, long.prepared = '', '', '' end
-    local changed = write_request(d, changes, long)
+    local changed = split_long(d, changes, long)
+    write_request(d, state, long)
     keep_journal(d, state, to.reason, changes)
     keep_place(d, state, to)
-    write_fields(d, changes, changed)
+    write_fields(d, changes, DROPPED[state], changed)
     keep_request(d, state)
     if old ~= state then
         count(d.ch, old, -1)
         count(d.ch, state, 1)
-        if old == 'none' then know(d.ch) end
+        d.ch.is_new = d.ch.is_new or old == 'none'
         if old == 'claimed' and state == 'published' then grow_ramp(d.ch, claimed_at) end
     end
     keep_post(d, ext_id)
@@ -426,67 +266,15 @@ local function set_row(d, to)
     touch(d.ch)
 end
 
--- ---- the end of a call
+-- ---- all deliveries of a call
 
--- A channel stands on the agenda exactly while deliveries wait for it and it is not paused.
-local function place_channel(ch)
-    local member = 'channel:' .. ch.name
-    local first = ch.waiting_count > 0 and not ch.paused and redis.call('ZRANGE', ch.waiting, 0, 0, 'WITHSCORES')
-    if not first or not first[2] then return schedule(member, nil) end
-    schedule(member, math.max(tonumber(first[2]), ch.next_at, ch.blocked_until, ch.not_before or 0))
-end
-
--- The account is walked while one of its deliveries is uncertain, as early as one of them wants it.
-local function place_walk(ch)
-    if not ch.walk_due and not ch.uncertain_left then return end
-    local member = 'walk:' .. ch.name
-    if redis.call('ZCARD', ch.uncertain) == 0 then return schedule(member, nil) end
-    local current = tonumber(redis.call('ZSCORE', global.agenda, member) or '')
-    if not current or (ch.walk_due or current) < current then schedule(member, ch.walk_due or now) end
-end
-
-local function write_channel(ch)
-    load_channel(ch)
-    if ch.bad then return end
-    if ch.next_at_changed then redis.call('HSET', ch.channel, 'next_at', text(ch.next_at)) end
-    if ch.turn_at_changed then redis.call('HSET', ch.channel, 'turn_at', text(ch.turn_at)) end
-    if ch.ramp_changed and ch.ramp > 0 then redis.call('HSET', ch.channel, 'ramp', text(ch.ramp)) end
-    if ch.ramp_changed and ch.ramp <= 0 then redis.call('HDEL', ch.channel, 'ramp') end
-    place_channel(ch)
-    place_walk(ch)
-end
-
-local function write_agenda()
-    local add, drop = {}, {}
-    for _, member in ipairs(call.order) do
-        local due = call.agenda[member]
-        if due then add[#add + 1] = text(due); add[#add + 1] = member else drop[#drop + 1] = member end
-    end
-    if #add > 0 then redis.call('ZADD', global.agenda, unpack(add)) end
-    if #drop > 0 then redis.call('ZREM', global.agenda, unpack(drop)) end
-end
-
-local function finish()
-    for _, ch in ipairs(call.touched) do write_channel(ch) end
-    write_agenda()
-    for _, field in ipairs(call.counts) do
-        if call.counts[field] ~= 0 then redis.call('HINCRBY', global.counts, field, text(call.counts[field])) end
-    end
-    if #call.known > 0 then redis.call('SADD', global.channels, unpack(call.known)) end
-    if #call.leases > 0 then redis.call('DEL', unpack(call.leases)) end
-    if #call.acks > 0 then
-        redis.pcall('XACK', global.queue, 'workers', unpack(call.acks))
-        redis.pcall('XDEL', global.queue, unpack(call.acks))
-    end
-end
-
--- Works all deliveries: read() takes a block from ARGV, work(d, block) answers. The trouble of one stays with it;
+-- Works all deliveries: read(d) takes a block from ARGV, work(d, block) answers. The trouble of one stays with it;
 -- put_off(d, block), if there is one, is told of it.
 local function each_delivery(read, work, put_off)
     local reply = {text(now)}
-    for i = 1, delivery_count do
-        local d = next_delivery(i)
-        local block = read()
+    for _ = 1, delivery_count do
+        local d = next_delivery()
+        local block = read(d)
         local bad, ok, answer = load_delivery(d), false, nil
         if not bad then ok, answer = pcall(work, d, block) end
         if not ok and put_off then pcall(put_off, d, block) end

@@ -22,7 +22,7 @@ RUN_ID = "1" * 40
 
 
 def source(name):
-    """A script as the build puts it together: its #! line, row.lua, what it asks for, itself."""
+    """A script as the build puts it together: its #! line, call.lua, row.lua, what it asks for, itself."""
     def text(file):
         with open(os.path.join(FOLDER, file), encoding="utf-8") as stream:
             return stream.read()
@@ -30,7 +30,7 @@ def source(name):
     said = {line[3:].split(":")[0]: line.split(":", 1)[1].split() for line in own.splitlines()
             if line.startswith(("-- flags:", "-- with:"))}
     first = "#!lua" + "".join(f" flags={flag}" for flag in said.get("flags", []))
-    return "\n".join([first, text("row.lua"), *(text(file) for file in said.get("with", [])), own])
+    return "\n".join([first, text("call.lua"), text("row.lua"), *(text(file) for file in said.get("with", [])), own])
 
 
 def channel_of(delivery):
@@ -107,8 +107,8 @@ class Ledger:
         keys = [self.key(kind) for kind in GLOBALS]
         keys += [self.key(kind, channel) for channel in channels for kind in PER_CHANNEL]
         for delivery, after in deliveries:
-            keys += [self.key("delivery", delivery), self.key("request", delivery), self.key("lease", delivery),
-                     self.key("delivery", after or delivery), self.key("request", after or delivery)]
+            keys += [self.key(kind, delivery) for kind in ("delivery", "request", "lease")]
+            keys += [self.key(kind, after) for kind in ("delivery", "request") if after]
         return keys
 
     def call(self, script, own, blocks, channels=None):
@@ -140,14 +140,16 @@ class Ledger:
         if approved_at is None:
             approved_at = entry.split("-")[0] if entry else self.row(delivery).get("approved_at", 0)
         return (delivery, after, [entry, token or self.token(), content_hash, approved_at, gen, not_before, not_after, dated,
-                                  after, after_id, key, body_hash, frozen, content, int(p["harmless"]), p["window"], p["lease"],
-                                  p["late_commit"], p["margin"], p["max_attempts"], p["max_age"], p["spacing"], p["burst"],
-                                  p["hold_back"], p["turn"]])
+                                  after, after_id, key, body_hash, frozen, content, p["hold_back"]],
+                [int(p["harmless"])] + [p[name] for name in POLICY if name not in ("harmless", "hold_back")])
 
     def claims(self, blocks, worker="w1", expires=5000, environment="test", longest_window=24 * HOUR, run_id=None,
                channels=None):
+        channels = channels or sorted({channel_of(block[0]) for block in blocks})
         own = [run_id or self.run_id, worker, self.now() + expires, environment, longest_window]
-        return self.call("claim", own, blocks, channels)
+        for channel in channels:
+            own += next(policy for name, _, _, policy in blocks if channel_of(name) == channel)
+        return self.call("claim", own, [block[:3] for block in blocks], channels)
 
     def claim(self, delivery, worker="w1", expires=5000, environment="test", longest_window=24 * HOUR, run_id=None, **values):
         return self.claims([self.claim_block(delivery, **values)], worker, expires, environment, longest_window, run_id)[0]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tests/run bench [--quick] [--json FILE] [--only WORD]... [--pairs N]: what certainty costs, beside a loop that records
-nothing and beside BullMQ.
+"""tests/run bench [--quick] [--json FILE] [--page FILE] [--only WORD]... [--pairs N]: what certainty costs, beside a loop
+that records nothing and beside BullMQ.
 
 Runs alternate, so that whatever else the machine does falls on all alike. A figure is the median of its runs with their
 range; a ratio is the median of the ratios within each round. docs/performance.md says how to read them.
@@ -38,6 +38,8 @@ def arguments(argv):
     parser = argparse.ArgumentParser(prog="tests/run bench", description=__doc__.split("\n\n")[0], epilog=f"There is: {names}.")
     parser.add_argument("--quick", action="store_true", help=f"the main case, latency, idle, start; {QUICK_PAIRS} rounds")
     parser.add_argument("--json", metavar="FILE", help="the figures of every run, for programs")
+    parser.add_argument("--page", metavar="FILE", help="puts the tables in place of those in FILE with the same heads, as in "
+                        "docs/performance.md; those of all cases and of the goals only if everything was measured")
     parser.add_argument("--only", metavar="WORD", action="append", default=[], help="only what has WORD in its name; may be repeated")
     parser.add_argument("--pairs", type=int, metavar="N", help=f"rounds of each case ({PAIRS})")
     return parser.parse_args(argv)
@@ -72,15 +74,15 @@ def peers(subjects):
     return tried
 
 
-def run_cases(wanted, pairs, out):
+def run_cases(wanted, pairs, whole, out):
     subjects = {"product": Product(), "bare": Bare()}
     if any("bullmq" in case.subjects for case in wanted):
         out["peers"] = peers(subjects)
     for case in wanted:
         out["cases"][case.name] = cases.run(case, subjects, pairs)
-        report.case(case.name, out["cases"][case.name])
+        report.case(case.name, out["cases"][case.name], kept=case == cases.MAIN)
     if len(wanted) > 1:
-        report.cases(out["cases"], cases.ratio)
+        report.cases(out["cases"], cases.ratio, whole)
 
 
 def run_parts(wanted, pairs, seconds, out):
@@ -99,11 +101,17 @@ def main(argv):
     build()
     started, pairs = time.monotonic(), options.pairs or (QUICK_PAIRS if options.quick else PAIRS)
     out = {"machine": {"cores": os.cpu_count(), "load": os.getloadavg()}, "peers": None, "cases": {}, "parts": {}}
-    run_cases(wanted, pairs, out)
+    whole = not options.only and not options.quick
+    run_cases(wanted, pairs, whole, out)
     run_parts(parts, pairs, QUICK_SECONDS if options.quick else SECONDS, out)
     out["goals"] = goals.judged(goals.of_cases(out["cases"]) + goals.of_parts(out["parts"]))
-    report.goals(out["goals"])
+    report.goals(out["goals"], whole)
     report.say(f"\n{pairs} rounds, {time.monotonic() - started:.0f} s, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    if options.page:
+        with open(options.page, encoding="utf-8") as page:
+            text = report.put_into(page.read())
+        with open(options.page, "w", encoding="utf-8") as page:
+            page.write(text)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as stream:
             json.dump(out, stream, indent=1)

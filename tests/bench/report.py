@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the bench prints: tables that can be read on a terminal and pasted into docs/performance.md."""
+"""What the bench prints: tables that can be read on a terminal, and be put into docs/performance.md in place of those there."""
 import statistics
 
 COLUMNS = [  # figure, head, form
@@ -8,18 +8,46 @@ COLUMNS = [  # figure, head, form
     ("redis_out", "bytes out", "{:,.0f}"),
 ]
 
+printed = {}  # head -> the table's rows, of what may stand in a page
+
 
 def say(words):
     print(words, flush=True)
 
 
-def table(title, head, rows):
-    rows = [head, *([str(cell) for cell in row] for row in rows)]
+def table(title, head, rows, kept=True):
+    rows = [list(head), *([str(cell) for cell in row] for row in rows)]
+    if kept:
+        printed[tuple(head)] = rows[1:]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     rows.insert(1, ["-" * width for width in widths])
     say(f"\n{title}\n")
     for row in rows:
         say("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |")
+
+
+def cells_of(line):
+    return [text.strip() for text in line.strip().strip("|").split("|")]
+
+
+def written(head, rows):
+    """A table as pages have it, without the padding."""
+    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def put_into(text):
+    """The page with each table of this run in place of the one there that has the same head."""
+    out, replaced = [], False
+    for line in text.split("\n"):
+        in_table = line.startswith("|")
+        if in_table and not replaced and tuple(cells_of(line)) in printed:
+            head = cells_of(line)
+            out += [row.replace("|  |", "| |") for row in written(head, printed[tuple(head)])]
+            replaced = True
+        elif not (in_table and replaced):
+            replaced = False
+            out.append(line)
+    return "\n".join(out)
 
 
 def cell(runs, figure, form, ranged=True):
@@ -30,13 +58,13 @@ def cell(runs, figure, form, ranged=True):
     return middle if low == high or not ranged else f"{middle} [{low} .. {high}]"
 
 
-def case(name, runs):
+def case(name, runs, kept):
     """Medians, with the range of the runs behind them; per delivery, but for the rate and the memory."""
     table(name, ["per delivery", *(head for _, head, _ in COLUMNS)],
-          [[subject, *(cell(of, figure, form) for figure, _, form in COLUMNS)] for subject, of in runs.items()])
+          [[subject, *(cell(of, figure, form) for figure, _, form in COLUMNS)] for subject, of in runs.items()], kept)
 
 
-def cases(results, ratio):
+def cases(results, ratio, kept):
     """All of them, medians alone: the product, behind it the bare loop."""
     def both(runs, figure, form):
         return " / ".join(cell(runs.get(name, ()), figure, form, ranged=False) for name in ("product", "bare"))
@@ -46,7 +74,7 @@ def cases(results, ratio):
         shares = [ratio(runs.get("product", ()), runs.get("bare", ()), figure) for figure in ("rate", "worker_us")]
         rows.append([name, *("{:.2f}".format(share[0]) if share else "-" for share in shares),
                      *(both(runs, figure, form) for figure, _, form in COLUMNS)])
-    table("product / bare loop", ["case", "rate, ratio", "worker CPU, ratio", *(head for _, head, _ in COLUMNS)], rows)
+    table("product / bare loop", ["case", "rate, ratio", "worker CPU, ratio", *(head for _, head, _ in COLUMNS)], rows, kept)
 
 
 def latency(of):
@@ -88,7 +116,7 @@ def doubt(of):
           "seconds", "bare reads, seconds"], rows)
 
 
-def goals(lines):
+def goals(lines, kept):
     rows = []
     for one in lines:
         figure = "-"
@@ -96,4 +124,4 @@ def goals(lines):
             figure = f"{one['figure']:.2f}" + ("" if one["least"] == one["most"] else f" [{one['least']:.2f} .. {one['most']:.2f}]")
         verdict = {None: "not measured in this run", True: "reached", False: "NOT REACHED"}[one["reached"]]
         rows.append([f"{one['goal']} {one['sign']} {one['wanted']:g}", figure, verdict])
-    table("goals", ["goal", "figure", ""], rows)
+    table("goals", ["goal", "figure", ""], rows, kept)

@@ -7,7 +7,7 @@ import http.client
 
 import pytest
 
-from bench import budget, cases, goals, growth, nginx, rig, subjects
+from bench import budget, cases, goals, growth, nginx, report, rig, subjects
 
 BODY = b'{"type":"item.published","timestamp":1,"data":{"id":"item-1","title":"T"}}'
 
@@ -117,3 +117,12 @@ def test_a_goal_that_was_not_measured_is_neither_reached_nor_missed():
 def test_without_nginx_a_case_over_tls_has_no_figure_and_says_why(monkeypatch):
     monkeypatch.setattr(nginx, "MISSING", "nginx is not installed")
     assert cases.attempt(cases.TLS, subjects.Product()) == {"none": "nginx is not installed"}
+
+
+def test_a_page_gets_the_tables_with_the_same_heads(capsys):
+    page = "before\n\n| | a |\n|---|---|\n| old | 1 |\n| older | 2 |\n\n| other | a |\n|---|---|\n| stays | 3 |\nafter"
+    report.printed.clear()
+    report.table("a title", ["", "a"], [["new", 4]])
+    report.table("not for pages", ["other", "a"], [["x", 5]], kept=False)
+    assert report.put_into(page) == page.replace("| old | 1 |\n| older | 2 |", "| new | 4 |")
+    assert "| new | 4 |" in capsys.readouterr().out

@@ -31,6 +31,23 @@ static void free_request(struct transfer *t)
     t->body = NULL;
 }
 
+/* A handle that has done its work is used again, without an option of the transfer before: to make one costs more. */
+static CURL *handle_take(struct transfer_pool *pool)
+{
+    CURL *easy = pool->idle_count > 0 ? pool->idle[--pool->idle_count] : curl_easy_init();
+    if (!easy) die("libcurl: no handle");
+    return easy;
+}
+
+static void handle_give_back(struct transfer_pool *pool, CURL *easy)
+{
+    curl_easy_reset(easy);
+    if (pool->idle_count < IDLE_HANDLES_MAX)
+        pool->idle[pool->idle_count++] = easy;
+    else
+        curl_easy_cleanup(easy);
+}
+
 /* The transfer ends here, whatever became of it. */
 static void finish(struct transfer *t, CURLcode code)
 {
@@ -40,7 +57,7 @@ static void finish(struct transfer *t, CURLcode code)
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
         t->facts.status = status >= 200 ? (int)status : 0;
         curl_multi_remove_handle(t->pool->multi, t->easy);
-        curl_easy_cleanup(t->easy);
+        handle_give_back(t->pool, t->easy);
         t->easy = NULL;
     }
     if (code != CURLE_OK && t->expired) {
@@ -76,13 +93,13 @@ struct transfer *transfer_start(struct transfer_pool *pool, const struct http_re
         finish(t, CURLE_FAILED_INIT);
         return t;
     }
-    t->easy = curl_easy_init();
-    if (!t->easy) die("libcurl: no handle");
+    t->easy = handle_take(pool);
     transfer_setup(t, request);
     if (t->setup != CURLE_OK)
         finish(t, t->setup);
     else if (curl_multi_add_handle(pool->multi, t->easy) != CURLM_OK)
         die("libcurl: a handle was not taken");
+    pool->any_new = true;
     return t;
 }
 
@@ -157,6 +174,8 @@ void transfer_pool_free(struct transfer_pool **pool_pointer)
         transfer_abort(TAILQ_FIRST(&pool->active));
     for (struct transfer *t; (t = transfer_next_done(pool));)
         transfer_free(&t);
+    while (pool->idle_count > 0)
+        curl_easy_cleanup(pool->idle[--pool->idle_count]);
     curl_multi_cleanup(pool->multi);
     curl_global_cleanup();
     free(pool->wait_fds);
@@ -248,7 +267,8 @@ void transfer_wait(struct transfer_pool *pool, struct transfer_fd *fds, size_t f
             pool->wait_fds[used++] = (struct curl_waitfd){
                 .fd = fds[i].fd, .events = (short)(fds[i].want_write ? CURL_WAIT_POLLOUT : CURL_WAIT_POLLIN)};
     }
-    drive_and_expire(pool);
+    if (pool->any_new) drive_and_expire(pool); /* the others were driven when the last wait ended */
+    pool->any_new = false;
     CURLMcode result = curl_multi_poll(pool->multi, pool->wait_fds, used, wait_limit(pool, timeout_ms), NULL);
     if (result != CURLM_OK) die("libcurl: %s", curl_multi_strerror(result));
     for (size_t i = 0, j = 0; i < fd_count; i++) {

@@ -41,6 +41,9 @@ struct transfer {
     char curl_error[CURL_ERROR_SIZE];
 };
 
+/* Handles that are kept for later transfers: six kilobytes each. */
+#define IDLE_HANDLES_MAX 256
+
 TAILQ_HEAD(transfer_list, transfer);
 
 struct transfer_pool {
@@ -49,6 +52,9 @@ struct transfer_pool {
     const struct address_list *allowed; /* borrowed; NULL: none */
     int in_flight;
     struct transfer_list active, done;
+    bool any_new; /* transfers that were not driven yet */
+    CURL *idle[IDLE_HANDLES_MAX];
+    size_t idle_count;
     struct curl_waitfd *wait_fds;
     size_t wait_fds_size;
 };

@@ -177,11 +177,12 @@ static bool take_id(struct view *v, const struct descriptor_rule *rule)
 /* Does the platform say that it has stored another text? What cannot be told is no. */
 static bool stored_another_text(struct view *v, const struct descriptor_rule *rule)
 {
-    const char *text = json_string_value(json_object_get(program_input(v), "text"));
     json_t *stored = NULL;
     struct buf seen;
     bool changed = false;
-    if (!rule->stored_part || !text || !run(v, rule->stored_part, &stored)) return false;
+    if (!rule->stored_part) return false;
+    const char *text = json_string_value(json_object_get(program_input(v), "text"));
+    if (!text || !run(v, rule->stored_part, &stored)) return false;
     buf_init(&seen, 3 * ENTRY_TEXT_MAX_BYTES);
     if (entry_stored_text(stored, &seen)) {
         char *sent = text_normal(text);

@@ -105,7 +105,12 @@ static void append_value(const char *key, const char *text, size_t len)
         buf_append_format(&sink.line, ",\"%s\":\"%s\"", key, buf_text(&sink.value));
     } else {
         const char *quote = quotes ? "\"" : "";
-        buf_append_format(&sink.line, " %s=%s%s%s", key, quote, buf_text(&sink.value), quote);
+        buf_append_text(&sink.line, " ");
+        buf_append_text(&sink.line, key);
+        buf_append_text(&sink.line, "=");
+        buf_append_text(&sink.line, quote);
+        buf_append(&sink.line, buf_text(&sink.value), sink.value.len);
+        buf_append_text(&sink.line, quote);
     }
 }
 

@@ -26,7 +26,7 @@ class Receiver:
     """A webhook's receiver behind TLS; counts what arrives after the handshake."""
 
     def __init__(self, certificates, name):
-        self.bodies, self.handshakes = [], 0
+        self.bodies, self.handshakes, self.protocols = [], 0, []
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -46,11 +46,13 @@ class Receiver:
                 receiver.handshakes += 1
                 try:
                     with context.wrap_socket(request, server_side=True) as connection:
+                        receiver.protocols.append(connection.selected_alpn_protocol())
                         Handler(connection, client_address, self)
                 except (ssl.SSLError, OSError):
                     pass
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.set_alpn_protocols(["h2", "http/1.1"])
         context.load_cert_chain(certificates.path(f"{name}.crt"), certificates.path(f"{name}.key"))
         self.server = Server(("127.0.0.1", 0), Handler)
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -112,3 +114,12 @@ def test_the_name_counts_too(certificates):
         row, detail = deliver(receiver, authority)
         assert row["state"] == "approved" and "localhost" in detail, (row, detail)
         assert receiver.handshakes > 0 and receiver.bodies == []
+
+
+def test_http_2_is_not_spoken_where_a_server_prefers_it(certificates):
+    """A stream that is reset there may or may not have been processed, and the library does not tell which."""
+    if not can_trust(certificates.path("ca.crt")):
+        pytest.skip("no mount namespace may be made here")
+    with Receiver(certificates, "server") as receiver:
+        assert deliver(receiver, certificates.path("ca.crt"))[0]["state"] == "published"
+        assert receiver.protocols and "h2" not in receiver.protocols, receiver.protocols

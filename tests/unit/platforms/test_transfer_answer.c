@@ -141,6 +141,26 @@ static void a_head_of_many_lines_is_cut(void **state)
     raw_server_stop(server);
 }
 
+static void a_head_with_a_very_long_line_is_cut(void **state)
+{
+    (void)state;
+    struct buf head;
+    buf_init(&head, 2 * TRANSFER_HEADERS_MAX_BYTES);
+    buf_append_text(&head, "HTTP/1.1 302 Found\r\nLocation: /");
+    for (int i = 0; i < TRANSFER_HEADERS_MAX_BYTES / 8; i++)
+        buf_append_text(&head, "elsewher");
+    buf_append_text(&head, "\r\nContent-Length: 0\r\n\r\n");
+    const struct raw_action actions[] = {ACCEPT, READ, WRITE(buf_text(&head)), END};
+    struct raw_server *server = raw_server_start(actions);
+    struct sent s = sent_to(server->port, "POST", "x");
+    struct transfer_facts f = run_alone(&s);
+    assert_true(f.head_cut);
+    assert_false(f.complete);
+    assert_int_equal(server->requests, 1);
+    buf_fini(&head);
+    raw_server_stop(server);
+}
+
 static void interim_answers_are_not_the_answer(void **state)
 {
     (void)state;
@@ -166,16 +186,18 @@ static void an_early_refusal_is_read(void **state)
     static const char refusal[] = "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno";
     static const struct raw_action reads_on[] = {ACCEPT, READ_HEAD, WRITE(refusal), SEE_END, END};
     static const struct raw_action closes[] = {ACCEPT, READ_HEAD, WRITE(refusal), SLEEP(50), CLOSE, END};
-    const struct raw_action *const cases[] = {reads_on, closes};
-    for (size_t i = 0; i < 2; i++) {
+    static const struct raw_action resets[] = {ACCEPT, READ_HEAD, WRITE(refusal), SLEEP(50), RESET, END};
+    const struct raw_action *const cases[] = {reads_on, closes, resets};
+    for (size_t i = 0; i < 3; i++) {
         struct raw_server *server = raw_server_start(cases[i]);
         struct sent s = sent_to(server->port, "POST", "");
         free(s.request.body);
         s.request.body_len = 5 << 20;
         s.request.body = xcalloc(1, s.request.body_len + 1);
         struct transfer_facts f = run_alone(&s);
-        assert_int_equal(f.status, 413);
-        assert_true(f.complete);
+        /* A reset may take the answer away that came before it; then there was none. */
+        const bool read = f.complete && f.status == 413;
+        assert_true(read || (cases[i] == resets && !f.complete));
         assert_true(f.elapsed_ms < 2000);
         raw_server_stop(server);
     }
@@ -262,6 +284,7 @@ int main(void)
         cmocka_unit_test(redirects_are_not_followed),
         cmocka_unit_test(what_is_not_an_answer),
         cmocka_unit_test(a_head_of_many_lines_is_cut),
+        cmocka_unit_test(a_head_with_a_very_long_line_is_cut),
         cmocka_unit_test(interim_answers_are_not_the_answer),
         cmocka_unit_test(an_early_refusal_is_read),
         cmocka_unit_test(a_late_answer_reaches_nobody_else),

@@ -35,6 +35,7 @@ static int mark_all(struct worker *w, enum copies_news news, uint64_t through)
 
 static void tell(struct worker *w, enum copies_news news, bool were_open, int count, const char *why)
 {
+    if (were_open != copies_open(w->copies)) w->next_heartbeat_ms = 0; /* it says so, for `landfall status` */
     if (news == COPIES_FAILED) {
         w->tally.uncopied += count;
         log_event_limited(LOG_LEVEL_WARN, "ledger.copies.missing", LOG_S("why", why),

@@ -208,8 +208,9 @@ static void heartbeat(struct process *p, int64_t now)
     struct errbuf err;
     char text[192];
     struct worker *w = &p->worker;
-    snprintf(text, sizeof text, "in_hand=%d writes=%" PRId64 " published=%" PRId64 " channels=%zu metrics=%s",
-             w->slots_used, w->tally.writes, w->tally.state[DS_PUBLISHED], w->lane_count, p->service.address);
+    const char *copies = w->copies == NULL ? "" : copies_open(w->copies) ? " copies=enough" : " copies=missing";
+    snprintf(text, sizeof text, "in_hand=%d writes=%" PRId64 " published=%" PRId64 " channels=%zu metrics=%s%s",
+             w->slots_used, w->tally.writes, w->tally.state[DS_PUBLISHED], w->lane_count, p->service.address, copies);
     p->takes_writes = alive_tell(&w->ledger, w->link, "worker", p->service.started_wall_ms, text,
                                  p->config->redis_round_limit_ms, &err);
     leap_look(&w->leap, link_clock(w->link), w->ledger.longest_window_ms);

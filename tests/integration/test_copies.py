@@ -61,6 +61,8 @@ def test_a_silent_replica_stops_the_sending_and_its_return_goes_on():
         worker.wait_output("ledger.copies.missing")
         wait_for(lambda: fleet.metric("landfall_uncopied_claims_total") or 0, 20, lambda: fleet.get()[1])
         assert "too few copies" in wait_for(lambda: fleet.ready(503), 20, "it not to be ready")
+        status = subprocess.run([program("landfall"), "status", "--config", fleet.config_path], capture_output=True, text=True, timeout=60, check=False)
+        assert "copies=missing" in status.stdout, status.stdout
         given_back = [name for name in second if fleet.state(name)]
         assert given_back, "it has claimed before it knew"
         wait_for(lambda: fleet.states(given_back) == {"approved": len(given_back)}, 20, lambda: fleet.states(second))
@@ -68,7 +70,7 @@ def test_a_silent_replica_stops_the_sending_and_its_return_goes_on():
         assert fleet.writes() == 2
         fleet.replica.resume()
         fleet.wait_states(second, "published")
-        assert fleet.ready(200)
+        assert fleet.ready(200) and "copies=enough" in fleet.db.get(fleet.db.keys("lf:{0}:worker:*")[0])
         fleet.check_judge(**{name: 1 for name in first + second})
         assert fleet.writes() == 12 and worker.stop(20) == 0
 

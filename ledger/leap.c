@@ -12,7 +12,9 @@ void leap_look(struct leap *leap, const struct server_clock *newest, int64_t lon
         server_clock_leap(&leap->seen, newest->server_ms, newest->sent_boot_ms, newest->received_boot_ms);
     leap->seen = *newest;
     if (leap_ms == 0) return;
-    leap->until_ms = newest->server_ms + longest_window_ms;
+    /* Set back, the clock has to come to where it was before anything that was sent then begins to be over. */
+    const int64_t latest_ms = newest->server_ms + (leap_ms < 0 ? -leap_ms : 0);
+    leap->until_ms = latest_ms + longest_window_ms;
     leap->due = true;
     log_event(LOG_LEVEL_ERROR, "ledger.leap", LOG_I("leap_ms", leap_ms),
               LOG_S("why", "the server's clock leapt: no absence counts until what was sent before is over"));

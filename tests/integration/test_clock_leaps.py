@@ -41,6 +41,7 @@ def test_a_reconciler_that_sees_a_leap_takes_no_absence_for_proven(clock, leap_s
             scene.db.zadd(scene.ledger.key("agenda"), {"walk:" + FOREM: 1})  # due on any clock
             reconciler.wait_output("ledger.leap")
             wait_told(scene)
+            assert told(scene)[0] > scene.ledger.now() + LAG_MS - 60000 - min(leap_s, 0) * 1000, "set back, it has to come to where it was"
             walks = len(scene.events(reconciler, "walk.ended"))
             scene.db.zadd(scene.ledger.key("agenda"), {"walk:" + FOREM: 1})
             wait_for(lambda: len(scene.events(reconciler, "walk.ended")) > walks, 20, what=scene.output)

@@ -51,6 +51,13 @@ def play():
     return done.returncode, int(seeds[1]) if seeds else 0, done.stdout + done.stderr
 
 
+def explore():
+    """All states of one delivery on a platform that is read back, in which the second post is to be found."""
+    done = subprocess.run([os.path.join(BUILD, "bin", "landfall_states"), "--case", "read", "--faults", "0", "--depth", "16"],
+                          capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout + done.stderr
+
+
 @pytest.fixture(scope="module")
 def tree():
     os.makedirs(TREE, exist_ok=True)
@@ -67,3 +74,17 @@ def test_a_mistake_is_found(tree, patch):
     code, seeds, said = play()
     print(f"{os.path.basename(patch)}: seed {seeds}: {said.splitlines()[0] if said else ''}")
     assert code == 1 and seeds < SEEDS, f"not found in {SEEDS} seeds\n{said[-500:]}"
+
+
+@pytest.mark.parametrize("patch", ["settle_window_off", "settle_window_counted_from_the_claim"])
+def test_the_walk_through_all_states_finds_the_second_post(tree, patch):
+    copy_tree()
+    run("ninja", "-C", BUILD, "landfall_states")
+    code, said = explore()
+    assert code == 0, said[-2000:]
+    run("git", "apply", "--unsafe-paths", "--directory", os.path.relpath(TREE, TOP),
+        os.path.join(TOP, "tests", "sim", "mutations", f"{patch}.patch"), cwd=TOP)
+    run("ninja", "-C", BUILD, "landfall_states")
+    code, said = explore()
+    print(said)
+    assert code == 1 and said.startswith("read: it is posted twice"), said[-2000:]

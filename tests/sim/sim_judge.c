@@ -19,6 +19,7 @@
 
 #include "platforms/fleet.h"
 #include "runtime/die.h"
+#include "tests/sim/sim_row.h"
 
 #define START          "lf:{0}:"
 #define TOKENS_MAX     64
@@ -143,34 +144,12 @@ void sim_judge_committed(const char *delivery, const char *id, const char *tier)
 
 static const struct redis_object *object_at(const char *kind, const char *suffix)
 {
-    char key[NAME_BYTES];
-    int len = snprintf(key, sizeof key, START "%s%s%s", kind, suffix[0] != '\0' ? ":" : "", suffix);
-    return redis_db_peek(&sim.redis, key, (size_t)len);
-}
-
-static bool score_of(const char *kind, const char *suffix, const char *member, double *score)
-{
-    size_t at;
-    const struct redis_object *object = object_at(kind, suffix);
-    if (object == NULL || !redis_zset_find(&object->zset, member, strlen(member), &at)) return false;
-    *score = object->zset.member[at].score;
-    return true;
+    return sim_row_object(&sim.redis, kind, suffix);
 }
 
 static const char *field(const struct redis_object *row, const char *name)
 {
-    const struct redis_entry *entry = row != NULL ? redis_table_find(&row->table, name, strlen(name)) : NULL;
-    return entry != NULL ? ((const struct redis_text *)entry->value)->bytes : "";
-}
-
-static bool in_journal(const char *entry)
-{
-    struct redis_stream_id id = {0, 0};
-    const struct redis_object *journal = object_at("journal", "");
-    char *end;
-    id.ms = strtoull(entry, &end, 10);
-    id.seq = *end == '-' ? strtoull(end + 1, NULL, 10) : 0;
-    return journal != NULL && redis_stream_find(&journal->stream, id) != NULL;
+    return sim_row_field(row, name);
 }
 
 /* An entry of the stream that speaks of the item. */
@@ -198,42 +177,6 @@ void sim_judge_submitted(const struct sim_delivery_plan *d)
 }
 
 /* ---- rows ---- */
-
-struct places {
-    bool agenda, waiting, uncertain, walk, journal;
-};
-
-static struct places places_of(const struct sim_delivery_plan *d, const struct redis_object *row)
-{
-    char member[NAME_BYTES];
-    double score;
-    struct places at = {0};
-    snprintf(member, sizeof member, "delivery:%s", d->name);
-    at.agenda = score_of("agenda", "", member, &score);
-    at.waiting = score_of("waiting", d->channel, d->name, &score);
-    at.uncertain = score_of("uncertain", d->channel, d->name, &score);
-    snprintf(member, sizeof member, "walk:%s", d->channel);
-    at.walk = score_of("agenda", "", member, &score);
-    at.journal = field(row, "journal")[0] != '\0';
-    return at;
-}
-
-static const char *misplaced(const struct redis_object *row, const struct places *at)
-{
-    const char *state = field(row, "state");
-    if (strcmp(state, "approved") == 0) {
-        if (at->agenda == at->waiting) return "stands on the agenda and in the waiting list, or nowhere";
-    } else if (strcmp(state, "claimed") == 0) {
-        if (!at->agenda || at->waiting) return "is claimed and not on the agenda";
-    } else if (strcmp(state, "uncertain") == 0) {
-        if (!at->uncertain || !at->walk) return "is uncertain, and nobody will look at it";
-        if (!at->journal || !in_journal(field(row, "journal"))) return "is uncertain and not in the journal";
-        return at->agenda || at->waiting ? "is uncertain and to be sent" : NULL;
-    } else if (at->agenda || at->waiting) {
-        return "is settled and to be sent";
-    }
-    return at->uncertain || at->journal ? "is not uncertain and still listed so" : NULL;
-}
 
 static void check_published(const struct sim_delivery_plan *d, struct known *k, const struct redis_object *row)
 {
@@ -300,8 +243,7 @@ static void check_row(const struct sim_delivery_plan *d, struct known *k)
     const char *state = field(row, "state");
     long rev = strtol(field(row, "rev"), NULL, 10), attempt = strtol(field(row, "attempt"), NULL, 10);
     if (row == NULL) return;
-    const struct places at = places_of(d, row);
-    const char *wrong = misplaced(row, &at);
+    const char *wrong = sim_row_misplaced(&sim.redis, d->channel, d->name);
     if (wrong != NULL) sim_fail("%s (%s %s) %s", d->name, state, field(row, "reason"), wrong);
     if (field(row, "reason")[0] == '\0') sim_fail("%s is %s without a reason", d->name, state);
     if (strcmp(k->state, "published") == 0 && strcmp(state, "published") != 0)

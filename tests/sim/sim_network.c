@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "runtime/die.h"
+#include "tests/sim/redis_hiredis.h"
 #include "tests/sim/sim.h"
 #include "tests/sim/sim_network.h"
 
@@ -224,27 +225,6 @@ int redisAppendCommandArgv(redisContext *context, int argc, const char **argv, c
     return REDIS_OK;
 }
 
-static redisReply *copy_reply(const struct redis_reply *from)
-{
-    static const int types[] = {REDIS_REPLY_NIL,    REDIS_REPLY_INTEGER, REDIS_REPLY_STRING,
-                                REDIS_REPLY_STATUS, REDIS_REPLY_ERROR,   REDIS_REPLY_ARRAY};
-    redisReply *to = xcalloc(1, sizeof *to);
-    to->type = types[from->kind];
-    to->integer = from->integer;
-    if (from->text != NULL) {
-        to->len = from->len;
-        to->str = xmalloc(from->len + 1);
-        memcpy(to->str, from->text, from->len);
-        to->str[from->len] = '\0';
-    }
-    if (from->kind != REDIS_ARRAY) return to;
-    to->elements = from->count;
-    to->element = xcalloc(from->count ? from->count : 1, sizeof(redisReply *));
-    for (size_t i = 0; i < from->count; i++)
-        to->element[i] = copy_reply(&from->child[i]);
-    return to;
-}
-
 /* ---- the server's side ---- */
 
 static int64_t block_us(const struct sim_command *command)
@@ -301,7 +281,7 @@ static void serve_blocked(void)
         struct sim_message *m = c->blocked;
         const struct redis_reply *reply = run_command(m, &m->command[0]);
         if (reply->kind == REDIS_NIL && sim.now_us < c->blocked_until_us) continue;
-        m->answer[m->answered++] = copy_reply(reply);
+        m->answer[m->answered++] = redis_hiredis_reply(reply);
         c->blocked = NULL;
         answer(m);
     }
@@ -354,7 +334,7 @@ static void execute(void *object, uint64_t tag)
             block(m, span_us);
             return;
         }
-        m->answer[m->answered++] = copy_reply(reply);
+        m->answer[m->answered++] = redis_hiredis_reply(reply);
         bool wakes = has_new_entries();
         sim_judge_redis();
         if (wakes) serve_blocked();

@@ -45,6 +45,17 @@ def test_no_single_fault_breaks_a_delivery():
     assert moments > 200 and runs > 8 * 200, run.stdout
 
 
+@pytest.mark.parametrize("faults, depth", [(0, 18), (1, 12)])
+def test_no_state_within_the_bound_is_wrong_or_without_an_end(faults, depth):
+    run = subprocess.run([program("landfall_states"), "--faults", str(faults), "--depth", str(depth)], capture_output=True,
+                         text=True, timeout=LIMIT_S)
+    print(run.stdout)
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
+    walked = re.findall(r"^(\w+): (\d+) states, (\d+) steps, (\d+) of them cut .*: nothing wrong$", run.stdout, re.M)
+    assert {"key", "keyonly", "upsert", "read", "verified", "blind", "ping"} <= {case for case, *_ in walked}, run.stdout
+    assert all(int(states) > 1000 and int(cut) > 1000 for _, states, _, cut in walked), run.stdout
+
+
 PATCHES = sorted(glob.glob(os.path.join(TOP, "tests", "sim", "mutations", "*.patch")))
 
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* redis_hiredis: an answer of the in-memory Redis as hiredis hands it to its caller. */
+#ifndef SIM_REDIS_HIREDIS_H
+#define SIM_REDIS_HIREDIS_H
+
+#include "tests/sim/redis_db.h"
+
+struct redisReply;
+
+/* A copy; freed with freeReplyObject(). */
+struct redisReply *redis_hiredis_reply(const struct redis_reply *from);
+
+#endif

@@ -272,8 +272,8 @@ void states_platform_steps(const struct state *s, struct states_steps *steps);
 void states_platform_make(struct state *s, const struct states_step *step);
 /* A write request of the worker leaves. */
 void states_platform_take(struct state *s, int worker);
-/* The request of which the worker waits for the answer; NULL: there is none. */
-struct states_request *states_platform_of(struct state *s, int worker);
+/* The request of which the worker waits for the answer; STATES_NOBODY: there is none. */
+int states_platform_of(const struct state *s, int worker);
 /* Nobody waits for its answer any more. */
 void states_platform_forget(struct state *s, int worker, bool gives_up);
 /* Its answer has come: nothing is left of it. */

@@ -17,12 +17,11 @@ static bool has_keys(void)
 
 /* ---- requests ---- */
 
-struct states_request *states_platform_of(struct state *s, int worker)
+int states_platform_of(const struct state *s, int worker)
 {
     for (int i = 0; i < STATES_REQUESTS_MAX; i++)
-        if (s->platform.request[i].stage != STATES_FREE && s->platform.request[i].worker == worker)
-            return &s->platform.request[i];
-    return NULL;
+        if (s->platform.request[i].stage != STATES_FREE && s->platform.request[i].worker == worker) return i;
+    return STATES_NOBODY;
 }
 
 void states_platform_take(struct state *s, int worker)
@@ -48,8 +47,9 @@ static void tidy(struct states_request *r)
 
 void states_platform_forget(struct state *s, int worker, bool gives_up)
 {
-    struct states_request *r = states_platform_of(s, worker);
-    if (r == NULL) return;
+    const int at = states_platform_of(s, worker);
+    if (at == STATES_NOBODY) return;
+    struct states_request *r = &s->platform.request[at];
     r->worker = STATES_NOBODY;
     if (gives_up && s->now + states.late_commit < r->last) r->last = s->now + states.late_commit;
     tidy(r);
@@ -57,8 +57,8 @@ void states_platform_forget(struct state *s, int worker, bool gives_up)
 
 void states_platform_answered(struct state *s, int worker)
 {
-    struct states_request *r = states_platform_of(s, worker);
-    if (r != NULL) *r = (struct states_request){.stage = STATES_FREE};
+    const int at = states_platform_of(s, worker);
+    if (at != STATES_NOBODY) s->platform.request[at] = (struct states_request){.stage = STATES_FREE};
 }
 
 void states_platform_time(struct state *s)

@@ -40,8 +40,7 @@ static void add_conflict(struct states_steps *steps, int who)
 
 static void add_sending(const struct state *s, int who, struct states_steps *steps)
 {
-    struct state *writable = (struct state *)s;
-    const struct states_request *r = states_platform_of(writable, who);
+    const struct states_request *r = &s->platform.request[states_platform_of(s, who)];
     if (r->stage == STATES_COMMITTED) {
         (void)states_add(steps, STEP_HEAR, who, 10);
     } else if (r->stage == STATES_SENT || r->stage == STATES_OVER) {
@@ -312,7 +311,7 @@ void states_worker_make(struct state *s, const struct states_step *step)
         states_platform_take(s, who);
         break;
     case STEP_SEND_NOTHING: over(s, who, EV_NOT_SENT, 0); break;
-    case STEP_HEAR: over(s, who, EV_COMMITTED, states_platform_of(s, who)->post); break;
+    case STEP_HEAR: over(s, who, EV_COMMITTED, s->platform.request[states_platform_of(s, who)].post); break;
     case STEP_TURNED_DOWN: over(s, who, step->event, 0); break;
     case STEP_GIVE_UP: over(s, who, EV_UNKNOWN, 0); break;
     case STEP_SETTLE: settle(s, who, true); break;

@@ -100,12 +100,12 @@ local global = {}
 for _, name in ipairs(GLOBALS) do global[name] = next_key() end
 
 -- What the whole call will write at its end.
-local call = {agenda = {}, order = {}, counts = {}, acks = {}, deletes = {}, touched = {}}
+local call = {agenda = {}, order = {}, acks = {}, deletes = {}, touched = {}}
 
 local channels = {}
 for i = 1, channel_count do
     channels[i] = {name = next_arg(), waiting = next_key(), uncertain = next_key(), channel = next_key(),
-        posts = next_key(), walk = next_key(), checked = {}}
+        posts = next_key(), walk = next_key(), checked = {}, counts = {}}
 end
 
 local function wrong_type(kind, key)
@@ -165,9 +165,7 @@ end
 
 local function count(ch, state, by)
     if state == 'none' then return end
-    local field = ch.name .. ' ' .. state
-    if not call.counts[field] then call.counts[#call.counts + 1] = field end
-    call.counts[field] = (call.counts[field] or 0) + by
+    ch.counts[state] = (ch.counts[state] or 0) + by
     if state == 'claimed' then ch.claimed_count = ch.claimed_count + by end
 end
 
@@ -226,8 +224,10 @@ local function finish()
         if ch.is_new then known[#known + 1] = ch.name end
     end
     write_agenda()
-    for _, field in ipairs(call.counts) do
-        if call.counts[field] ~= 0 then redis.call('HINCRBY', global.counts, field, text(call.counts[field])) end
+    for _, ch in ipairs(channels) do
+        for state, by in pairs(ch.counts) do
+            if by ~= 0 then redis.call('HINCRBY', global.counts, ch.name .. ' ' .. state, text(by)) end
+        end
     end
     if #known > 0 then redis.call('SADD', global.channels, unpack(known)) end
     if #call.deletes > 0 then redis.call('DEL', unpack(call.deletes)) end

@@ -13,9 +13,11 @@ end
 
 -- expect_state expect_attempt expect_rev expect_since, state reason place due, token, commit_cap, n field value.., m long value..
 local function next_decision()
-    return {expect_state = next_arg(), expect_attempt = next_number(), expect_rev = next_number(),
-        expect_since = next_number(), state = next_arg(), reason = next_arg(), place = next_arg(), due = next_number(),
-        token = next_arg(), commit_cap = next_number(), set = next_map(), long = next_map()}
+    local expect_state, expect_attempt, expect_rev, expect_since, state, reason, place, due, token, commit_cap = next_args(10)
+    return {expect_state = expect_state, expect_attempt = number_of(expect_attempt) or 0,
+        expect_rev = number_of(expect_rev) or 0, expect_since = number_of(expect_since) or 0, state = state, reason = reason,
+        place = place, due = number_of(due) or 0, token = token, commit_cap = number_of(commit_cap) or 0, set = next_map(),
+        long = next_map()}
 end
 
 -- The row as it is, for a program that knew another one.

@@ -127,7 +127,7 @@ end
 
 -- Writes the fields that differ, and takes out what this state does not keep.
 local function write_fields(d, changes, dropped, changed)
-    local args, drop, fields = {'rev', ''}, {}, d.fields
+    local args, drop, fields, is_new = {'rev', ''}, {}, d.fields, d.state == 'none'
     for i = 1, #dropped do
         local name = dropped[i]
         if changes[name] or fields[name] then changes[name] = '' end
@@ -135,14 +135,18 @@ local function write_fields(d, changes, dropped, changed)
     for name, value in pairs(changes) do
         local known = fields[name]
         if value == '' then
-            if known then drop[#drop + 1] = name end
-            fields[name] = nil
+            if known then
+                drop[#drop + 1] = name
+                fields[name] = nil
+            end
+            changes[name] = nil
         elseif known ~= value then
             args[#args + 1] = name
             args[#args + 1] = value
-            fields[name] = value
+            if not is_new then fields[name] = value end
         end
     end
+    if is_new then fields, d.fields = changes, changes end
     if #args + #drop == 2 and not changed then return end
     d.n.rev = d.n.rev + 1
     fields.rev = text(d.n.rev)

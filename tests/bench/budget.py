@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""tests/run budget [--set REASON]: instructions that landfall-worker executes per delivery, against budget.json.
+"""tests/run budget [--set REASON] [--redis]: instructions that landfall-worker executes per delivery, against budget.json.
 
 callgrind counts the instructions of user space, which hardly wobble, whatever else the machine does. Two runs, with 256
 and with 1,024 deliveries that wait in the queue; what one delivery takes is the difference by 768, so that the
 start falls out. Over 5 % more than the budget fails, for the process as a whole ("total") and for our own code without
-libraries ("own"). --set writes what was counted into budget.json, together with the reason that is given.
+libraries ("own"). --set writes what was counted into budget.json, together with the reason that is given. --redis counts
+redis-server instead, in the same way; there is no budget for it.
 """
 import argparse
 import concurrent.futures
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -48,22 +50,43 @@ def self_cost(path):
     return total
 
 
+def callgrind(dump):
+    return ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={dump}"]
+
+
+def run_worker(rig, deliveries, *under):
+    """A worker that finds so many deliveries in its queue."""
+    rig.fill_stream(0, deliveries)
+    done = subprocess.run([*under, *Product().command(rig), "--until-idle"], capture_output=True, text=True,
+                          timeout=RUN_LIMIT_S, check=False, cwd=rig.dir, env={**os.environ, "LANDFALL_METRICS_LISTEN": "off"})
+    seen = rig.sink.report()
+    if done.returncode != 0 or seen["keys"] != deliveries or seen["posts"] != deliveries:
+        sys.exit(f"budget: the worker ended with {done.returncode}, the sink saw {seen}\n{done.stderr[-2000:]}")
+
+
 def count(deliveries):
-    """Instructions of a worker that finds so many deliveries in its queue, by object."""
+    """Instructions of the worker, by object."""
     with Rig(Case("budget", slots=256)) as rig:
-        rig.fill_stream(0, deliveries)
         dump = os.path.join(rig.dir, "callgrind.out")
-        argv = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={dump}",
-                *Product().command(rig), "--until-idle"]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=RUN_LIMIT_S, check=False, cwd=rig.dir,
-                              env={**os.environ, "LANDFALL_METRICS_LISTEN": "off"})
-        seen = rig.sink.report()
-        if done.returncode != 0 or seen["keys"] != deliveries or seen["posts"] != deliveries:
-            sys.exit(f"budget: the worker ended with {done.returncode}, the sink saw {seen}\n{done.stderr[-2000:]}")
+        run_worker(rig, deliveries, *callgrind(dump))
         return self_cost(dump)
 
 
-def per_delivery():
+def count_redis(deliveries):
+    """Instructions of the server, by object; what fills the queue is included."""
+    rig = Rig(Case("budget", slots=256))
+    dump, program = (os.path.join(rig.dir, name) for name in ("callgrind.out", "redis-under-callgrind"))
+    with open(program, "w", encoding="utf-8") as script:
+        script.write(f'#!/bin/sh\nexec {shlex.join([*callgrind(dump), rig.redis.program])} "$@"\n')
+    os.chmod(program, 0o700)
+    rig.redis.program = program
+    with rig:
+        run_worker(rig, deliveries)
+        rig.redis.stop()
+        return self_cost(dump)
+
+
+def per_delivery(count):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         few, many = pool.map(count, (FEW, MANY))
     objects = {name: (many.get(name, 0) - few.get(name, 0)) // (MANY - FEW) for name in many}
@@ -86,15 +109,19 @@ def judge(budget, counted):
 
 def main(argv):
     parser = argparse.ArgumentParser(prog="tests/run budget", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--redis", action="store_true", help="count redis-server, against no budget")
     parser.add_argument("--set", metavar="REASON", help="make what is counted the budget, for this reason")
     options = parser.parse_args(argv)
     if not shutil.which("valgrind"):
         sys.exit("budget: valgrind is not installed: deploy/install-packages --for ci")
     build()
-    counted, objects = per_delivery()
+    counted, objects = per_delivery(count_redis if options.redis else count)
     for name, cost in sorted(objects.items(), key=lambda one: -one[1]):
         if cost > 0:
             print(f"  {cost:>9,}  {name}")
+    if options.redis:
+        print(f"redis-server: {counted['total']:,} instructions per delivery")
+        return 0
     if options.set:
         with open(BUDGET, "w", encoding="utf-8") as out:
             json.dump({"reason": options.set, "instructions_per_delivery": counted}, out, indent=2)

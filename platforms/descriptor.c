@@ -132,6 +132,11 @@ bool descriptor_run_over(struct descriptor *descriptor, enum descriptor_half hal
            program_run_over(descriptor->own->programs[half], part, input, result, err);
 }
 
+bool descriptor_sees(struct descriptor *descriptor, enum descriptor_half half, const char *part, const char *member)
+{
+    return !descriptor_compiles(descriptor, half, NULL) || program_sees(descriptor->own->programs[half], part, member);
+}
+
 const char *descriptor_program_text(const struct descriptor *descriptor, const char *part)
 {
     const struct shape_reader *reader = &descriptor->own->reader;

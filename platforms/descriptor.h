@@ -250,6 +250,9 @@ MUSTCHECK bool descriptor_run(struct descriptor *descriptor, enum descriptor_hal
 MUSTCHECK bool descriptor_run_over(struct descriptor *descriptor, enum descriptor_half half, const char *part,
                                    struct program_input *input, json_t **result, struct errbuf *err);
 
+/* False if one of its programs certainly gives the same whether its input has this member or not. */
+bool descriptor_sees(struct descriptor *descriptor, enum descriptor_half half, const char *part, const char *member);
+
 /* What stands in the file for one of its programs; borrowed. */
 const char *descriptor_program_text(const struct descriptor *descriptor, const char *part);
 

@@ -244,11 +244,14 @@ static void add_content_type(struct form *form, const char *type)
     if (!has_header(form, "Content-Type")) form_add_header(form, "Content-Type", type);
 }
 
+static const char *body_part(const struct descriptor_request *request)
+{
+    return request->json_part ? request->json_part : request->form_part ? request->form_part : request->text_part;
+}
+
 static bool render_body(struct render *render, const struct descriptor_request *request)
 {
-    const char *part = request->json_part   ? request->json_part
-                       : request->form_part ? request->form_part
-                                            : request->text_part;
+    const char *part = body_part(request);
     json_t *value;
     if (!part) return true;
     if (!run(render, part, &value)) return false;
@@ -263,6 +266,25 @@ static bool render_body(struct render *render, const struct descriptor_request *
     return ok;
 }
 
+static bool sees_holes(const struct render *render, const char *part)
+{
+    return part && descriptor_sees(render->channel->descriptor, render->half, part, "hole");
+}
+
+/* With the placeholders, where a program may look at one: most do not, and to make them costs more than a rendering. */
+static struct program_input *make_input(const struct render *render, const struct descriptor_request *request,
+                                        const json_t *input)
+{
+    if (!sees_holes(render, request->url_part) && !sees_holes(render, request->headers_part) &&
+        !sees_holes(render, body_part(request)))
+        return program_input_new(input);
+    json_t *seen = json_copy((json_t *)input);
+    if (json_object_set_new(seen, "hole", holes_to_json(&render->holes)) != 0) die("out of memory");
+    struct program_input *made = program_input_new(seen);
+    json_decref(seen);
+    return made;
+}
+
 bool form_render(struct channel *channel, enum descriptor_half half, const struct descriptor_request *request,
                  const json_t *input, struct form *form, struct errbuf *err)
 {
@@ -270,11 +292,7 @@ bool form_render(struct channel *channel, enum descriptor_half half, const struc
     memset(form, 0, sizeof(*form));
     snprintf(form->method, sizeof(form->method), "%s", request->method);
     offer_all(&render.holes, channel->descriptor);
-    json_t *seen = json_copy((json_t *)input);
-    if (json_object_set_new(seen, "hole", holes_to_json(&render.holes)) != 0) die("out of memory");
-    render.input = program_input_new(seen);
-    json_decref(seen);
-
+    render.input = make_input(&render, request, input);
     bool ok = render_url(&render, request->url_part) && render_headers(&render, request->headers_part) &&
               render_body(&render, request);
     if (ok && !request->anonymous) auth_add_headers(channel, form);

@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,6 +290,14 @@ struct pick *pick_new(const char *text)
     struct pick *pick = parse_alternative(&p);
     skip_space(&p);
     return *p.at == '\0' ? pick : give_up(pick);
+}
+
+bool pick_names(const struct pick *pick, const char *member)
+{
+    if (pick->kind == PICK_PATH) return strcmp(pick->inner->name, member) == 0;
+    for (const struct pick *one = pick->inner; one; one = one->next)
+        if (pick_names(one, member)) return true;
+    return false;
 }
 
 /* ---- over an input ---- */

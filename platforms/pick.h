@@ -15,6 +15,7 @@
 #define LANDFALL_PLATFORMS_PICK_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct pick;
@@ -22,6 +23,9 @@ struct pick;
 /* NULL where the text is more than this. pick_free() ends it. */
 struct pick *pick_new(const char *text);
 void pick_free(struct pick **pick);
+
+/* True if it looks at this member of its input. */
+bool pick_names(const struct pick *pick, const char *member);
 
 /* The result over an object, which is not changed, of at most max_bytes (counted as in program.h) and max_depth levels.
  * NULL where jq must be asked. It shares texts and numbers with the input and no list and no object. */

@@ -343,19 +343,29 @@ static bool run_jq(struct program *program, const char *part, struct program_inp
     return ok;
 }
 
+static const struct part *part_of(const struct program *program, const char *path)
+{
+    for (size_t i = 0; i < program->count; i++)
+        if (strcmp(program->parts[i].path, path) == 0) return &program->parts[i];
+    return NULL;
+}
+
+bool program_sees(const struct program *program, const char *part, const char *member)
+{
+    const struct part *known = part_of(program, part);
+    return !known || !known->pick || pick_names(known->pick, member);
+}
+
 bool program_run_over(struct program *program, const char *part, struct program_input *input, json_t **result,
                       struct errbuf *err)
 {
-    size_t i = 0;
+    const struct part *known = part_of(program, part);
     *result = NULL;
-    while (i < program->count && strcmp(program->parts[i].path, part) != 0)
-        i++;
-    if (i == program->count)
+    if (!known)
         return errbuf_set(err,
                           "%s: $.%s: there is no such program; it is named by its place, such as reads.prepare[0].keep",
                           program->file, part);
-    if (program->parts[i].pick)
-        *result = pick_run(program->parts[i].pick, input->json, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX);
+    if (known->pick) *result = pick_run(known->pick, input->json, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX);
     return *result || run_jq(program, part, input, result, err);
 }
 

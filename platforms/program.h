@@ -44,6 +44,9 @@ void program_free(struct program **program);
 MUSTCHECK bool program_run(struct program *program, const char *part, const json_t *input, json_t **result,
                            struct errbuf *err);
 
+/* False if the part certainly gives the same whether its input has this member or not. */
+bool program_sees(const struct program *program, const char *part, const char *member);
+
 /* An input for several parts, carried over into jq once, and only if one of them needs jq: that costs more than most
  * parts do. Good for every program; one that is too large for jq is an error of each run that needs it. Until
  * program_input_free() the value may not be changed. */

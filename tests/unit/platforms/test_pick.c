@@ -249,6 +249,26 @@ static void test_any_words(void **state)
     texts_fini(&texts);
 }
 
+static void test_what_it_looks_at(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool hole;
+    } cases[] = {{".hole.secret", true},
+                 {"{a: [.b], c: (\"x\" + .hole[\"session.token\"])}", true},
+                 {".b // .hole", true},
+                 {".b.hole", false},
+                 {"{hole: .b, a: \".hole\"}", false},
+                 {"\"hole\"", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pick *pick = pick_new(cases[i].text);
+        assert_non_null(pick);
+        if (pick_names(pick, "hole") != cases[i].hole) fail_msg("%s", cases[i].text);
+        pick_free(&pick);
+    }
+}
+
 /* Deeper or larger than what comes out of jq: jq is asked, and says so. */
 static void test_bounds(void **state)
 {
@@ -279,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_known),
         cmocka_unit_test(test_programs_that_are_shipped),
         cmocka_unit_test(test_any_words),
+        cmocka_unit_test(test_what_it_looks_at),
         cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -316,6 +316,8 @@ static void on_point(void *context, enum transfer_point point)
     struct points *p = context;
     if (point == TRANSFER_BEFORE_FIRST_BYTE) {
         p->first++;
+        for (int i = 0; i < 200 && p->server->connections == 0; i++)
+            raw_sleep_ms(5);
         raw_sleep_ms(20);
         p->order_wrong = p->order_wrong || p->server->requests != 0 || p->server->connections != 1;
     } else {

@@ -114,7 +114,7 @@ def test_workers_are_replaced_one_after_the_other(previous, first, then):
     """Each is killed, and more and more often comes back as the other version, as do the reconcilers; both have work all the while."""
     chance = random.Random(20261130)
     with TwoVersions(previous) as fleet:
-        fleet.sim.fault("commit_then_late_answer", on={"kind": "write"}, times=-1, delay_ms=120)
+        fleet.sim.fault("commit_then_late_answer", on={"kind": "write"}, times=-1, delay_ms=400)
         workers, reconcilers = [fleet.worker(first) for _ in range(3)], [fleet.reconciler(first), fleet.reconciler(then)]
         deliveries, between = [], 0
         for n in range(REPLACED):

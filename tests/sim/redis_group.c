@@ -114,17 +114,25 @@ static void delete_consumer(struct redis_call *c, struct redis_group *group)
     redis_say_integer(c->reply, gone);
 }
 
+static void create_consumer(struct redis_call *c, struct redis_group *group)
+{
+    bool there = redis_table_find(&group->consumers, c->arg[4].bytes, c->arg[4].len) != NULL;
+    if (!there) see_consumer(c, group, &c->arg[4]);
+    redis_say_integer(c->reply, !there);
+}
+
 void redis_xgroup(struct redis_call *c)
 {
     struct redis_object *object;
     struct redis_group *group;
     bool destroys = redis_arg_is(&c->arg[1], "DESTROY") && c->argc == 4;
     bool deletes = redis_arg_is(&c->arg[1], "DELCONSUMER") && c->argc == 5;
+    bool creates = redis_arg_is(&c->arg[1], "CREATECONSUMER") && c->argc == 5;
     if (redis_arg_is(&c->arg[1], "CREATE") && c->argc >= 5) {
         create(c);
         return;
     }
-    if (!destroys && !deletes) {
+    if (!destroys && !deletes && !creates) {
         redis_say_error_format(c->db, c->reply,
                                "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try XGROUP HELP.",
                                REDIS_WORD(c->arg[1]));
@@ -139,7 +147,8 @@ void redis_xgroup(struct redis_call *c)
         redis_say_integer(c->reply, group != NULL);
     } else {
         group = named_group(c, object);
-        if (group != NULL) delete_consumer(c, group);
+        if (group != NULL && creates) create_consumer(c, group);
+        if (group != NULL && deletes) delete_consumer(c, group);
     }
     redis_written(c, 2);
 }

@@ -23,7 +23,8 @@ MARGIN_MS = 4000
 NOT_COMPARED = {"auth", "client", "command", "config", "info", "role", "select", "time", "object", "scan", "flushdb"}
 KEYS = {"string": "s", "hash": "h", "zset": "z", "set": "t", "stream": "x", "list": "l"}
 NEEDS_A_REAL_SERVER = ("test_a_full_server_still_takes_settlements", "test_a_replica_refuses_and_says_so",
-                       "test_scripts_touch_only_the_keys_they_are_given")
+                       "test_scripts_touch_only_the_keys_they_are_given",
+                       "test_who_waits_for_entries_while_it_goes_gets_the_next_one")
 LUA = (
     ("return {KEYS[1], ARGV[1], #KEYS, #ARGV}", 1),
     ("return redis.call('HGETALL', KEYS[1])", 1),
@@ -262,6 +263,7 @@ class Draw:
             ["CREATE", key, self.group(), self.r.choice(["0", "$", self.id()]), *self.r.choice([[], ["MKSTREAM"]])],
             ["CREATE", key, self.group(), "0", "MKSTREAM"],
             ["DELCONSUMER", key, self.group(), self.consumer()],
+            ["CREATECONSUMER", key, self.group(), self.consumer()],
             ["DESTROY", key, self.group() if self.r.random() < 0.2 else "nobody"]])
 
     def make_xreadgroup(self):
@@ -384,7 +386,7 @@ def test_every_command_is_compared():
 
 
 def test_the_script_tests_run_against_it(tmp_path):
-    """All of tests/scripts but three tests about what only a server has: memory limits, replicas, MONITOR."""
+    """All of tests/scripts but four tests about what only a server has: memory limits, replicas, MONITOR, BLOCK."""
     environment = {**os.environ, "LANDFALL_REDIS_SERVER": program("sim_redis"), "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--basetemp", tmp_path / "t", "-k",
                           " and ".join(f"not {name}" for name in NEEDS_A_REAL_SERVER), os.path.join("tests", "scripts")],

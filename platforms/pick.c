@@ -155,10 +155,11 @@ static char *parse_step(struct parser *p)
     } else if (*p->at == '[') {
         p->at++;
         name = parse_quoted(p);
-        if (name && *p->at++ != ']') {
+        if (name && *p->at != ']') {
             free(name);
-            name = NULL;
+            return NULL;
         }
+        if (name) p->at++;
     }
     return name;
 }

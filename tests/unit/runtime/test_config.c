@@ -110,9 +110,10 @@ static const struct {
     {"{\"reddis\": {}}", "c.json: unknown field reddis; known here: environment, redis, partition, partitions, worker, "
                          "delivery, retention, "
                          "fetch, metrics, log, descriptors, channels, $comment"},
-    {"{\"redis\": {\"password\": \"CANARY\"}}", "c.json: unknown field redis.password; known here: url, password_file, "
-                                                "ca_file, cert_file, key_file, sentinel_password_file, "
-                                                "prefix, round_limit_ms, away_limit_ms, wait_replicas, wait_fsync, wait_timeout_ms, $comment"},
+    {"{\"redis\": {\"password\": \"CANARY\"}}",
+     "c.json: unknown field redis.password; known here: url, password_file, "
+     "ca_file, cert_file, key_file, sentinel_password_file, "
+     "prefix, round_limit_ms, away_limit_ms, wait_replicas, wait_fsync, wait_timeout_ms, $comment"},
     {"{\"redis\": {\"wait_replicas\": 17}}", "c.json: redis.wait_replicas must be a whole number from 0 to 16"},
     {"{\"redis\": {\"wait_fsync\": true}}", "c.json: redis.wait_fsync must be one of no|local|all"},
     {"{\"redis\": {\"wait_timeout_ms\": 99}}",

@@ -23,11 +23,12 @@ struct probe {
     bool taken;
 };
 
-struct probe *probe_open(struct channel *channel, const struct address_list *allowed, const struct keeper_fleet *fleet)
+struct probe *probe_open(struct channel *channel, const struct config *config, const struct keeper_fleet *fleet)
 {
     struct probe *probe = xcalloc(1, sizeof(*probe));
     probe->channel = channel;
-    probe->pool = transfer_pool_new(1, allowed);
+    probe->pool = transfer_pool_new(1, &config->fetch_allowed);
+    transfer_pool_only(probe->pool, &config->only_hosts);
     keeper_init(&probe->keeper, channel, DESCRIPTOR_READ, fleet);
     return probe;
 }

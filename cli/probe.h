@@ -22,13 +22,12 @@
 #define PROBE_LOGINS_MAX 2
 #define PROBE_WAIT_MS    5000 /* the longest wait that is waited for */
 
-struct address_list; /* runtime/address.h */
 struct keeper_fleet;
 struct probe;
 
 /* The channel has its credentials; it and what answers may lead to besides public addresses must live longer. */
 /* fleet: whose session is used, and not renewed, where the credential is a refresh token; NULL: a login of its own. */
-struct probe *probe_open(struct channel *channel, const struct address_list *allowed, const struct keeper_fleet *fleet);
+struct probe *probe_open(struct channel *channel, const struct config *config, const struct keeper_fleet *fleet);
 void probe_close(struct probe **probe);
 
 enum probe_sent {

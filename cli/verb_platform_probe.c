@@ -273,7 +273,7 @@ static enum cli_exit probe_channel(struct probing *p)
                                        .name = p->cli->name,
                                        .round_limit_ms = cli_limit_ms(p->cli),
                                        .read_only = true};
-    p->probe = probe_open(p->channel, &p->cli->config->fetch_allowed, p->cli->link ? &fleet : NULL);
+    p->probe = probe_open(p->channel, p->cli->config, p->cli->link ? &fleet : NULL);
     p->index = mark_index_new(p->channel->descriptor->listing.floor == FLOOR_SERVER_TIME);
     p->search = search_new(p->channel, p->index, 0);
     const enum probe_sent sent = probe_login(p->probe);

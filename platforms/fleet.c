@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "platforms/origin.h"
+
 /* Times are a descriptor's defaults. */
 struct delivery_policy fleet_defaults(const struct config *config)
 {
@@ -45,6 +47,25 @@ static bool waits_fit(const struct config *config, const struct channel *channel
                       config->redis_wait_timeout_ms);
 }
 
+/* A fleet that may speak to named hosts only says at its start which channel would speak to another one. */
+static bool hosts_fit(const struct config *config, const struct channel *channel, struct errbuf *err)
+{
+    const struct descriptor *d = channel->descriptor;
+    for (size_t i = 0; i < d->setting_count && *config->http_only_hosts; i++) {
+        const struct descriptor_setting *setting = &d->settings[i];
+        const char *url = json_string_value(json_object_get(channel->settings, setting->name));
+        char host[ORIGIN_MAX_BYTES];
+        if ((setting->type != SETTING_ORIGIN && setting->type != SETTING_URL) || !url) continue;
+        if (origin_host(url, host) && address_list_has_host(&config->only_hosts, host)) continue;
+        return errbuf_set(err,
+                          "%s%schannels[\"%s\"].settings.%s: http.only_hosts does not name %s; add it, or correct the "
+                          "setting",
+                          config->path ? config->path : "", config->path ? ": " : "", channel->name, setting->name,
+                          host);
+    }
+    return true;
+}
+
 static bool load(const struct config *config, bool bare, struct fleet *out, struct errbuf *err)
 {
     memset(out, 0, sizeof *out);
@@ -58,7 +79,7 @@ static bool load(const struct config *config, bool bare, struct fleet *out, stru
     for (size_t i = 0; i < channel_set_count(out->channels); i++) {
         const struct channel *channel = channel_set_at(out->channels, i);
         out->longest_window_ms = longest_doubt(&channel->policy, out->longest_window_ms);
-        if (waits_fit(config, channel, err)) continue;
+        if (waits_fit(config, channel, err) && hosts_fit(config, channel, err)) continue;
         fleet_fini(out);
         return false;
     }

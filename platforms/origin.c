@@ -80,3 +80,13 @@ bool origin_normalize(const char *url, char out[ORIGIN_MAX_BYTES])
     out[(size_t)size + path_len] = '\0';
     return true;
 }
+
+bool origin_host(const char *url, char out[ORIGIN_MAX_BYTES])
+{
+    size_t scheme = scheme_length(url);
+    size_t len = origin_is_url(url) ? host_length(url + scheme, strcspn(url + scheme, "/?#")) : 0;
+    bool fits = len > 0 && len < ORIGIN_MAX_BYTES;
+    if (fits) memcpy(out, url + scheme, len);
+    out[fits ? len : 0] = '\0';
+    return fits;
+}

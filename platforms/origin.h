@@ -21,4 +21,7 @@ bool origin_is_url(const char *url);
  */
 bool origin_normalize(const char *url, char out[ORIGIN_MAX_BYTES]);
 
+/* The host of such an address; IPv6 in its brackets. False, and "" in out, if it is no address or too long. */
+bool origin_host(const char *url, char out[ORIGIN_MAX_BYTES]);
+
 #endif

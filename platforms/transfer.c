@@ -13,6 +13,7 @@
 
 #include "platforms/answer.h"
 #include "platforms/form.h"
+#include "runtime/address.h"
 #include "runtime/clock.h"
 #include "runtime/die.h"
 #include "runtime/log.h"
@@ -164,6 +165,11 @@ struct transfer_pool *transfer_pool_new(int max, const struct address_list *allo
     curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, (long)max);
     log_proxies();
     return pool;
+}
+
+void transfer_pool_only(struct transfer_pool *pool, const struct address_list *hosts)
+{
+    pool->only = hosts->name_count + hosts->range_count > 0 ? hosts : NULL;
 }
 
 void transfer_pool_free(struct transfer_pool **pool_pointer)

@@ -72,6 +72,8 @@ struct transfer_facts {
 /* max: transfers in flight at once. A transfer started beyond it ends as one that was not sent. allowed: what requests
  * may reach whose address comes from data, besides what is public; borrowed, NULL: nothing. */
 struct transfer_pool *transfer_pool_new(int max, const struct address_list *allowed);
+/* From now on requests go to these hosts only; to any other one nothing is sent. Borrowed; an empty list: to all. */
+void transfer_pool_only(struct transfer_pool *pool, const struct address_list *hosts);
 /* Ends what is in flight (resets its connections) and frees what is done and not fetched. */
 void transfer_pool_free(struct transfer_pool **pool);
 

@@ -50,6 +50,7 @@ struct transfer_pool {
     CURLM *multi;
     int max;
     const struct address_list *allowed; /* borrowed; NULL: none */
+    const struct address_list *only;    /* borrowed; NULL: every host */
     int in_flight;
     struct transfer_list active, done;
     bool any_new; /* transfers that were not driven yet */

@@ -199,19 +199,36 @@ static void set_rules(struct transfer *t)
     if (t->foreign_host) SET(t, CURLOPT_PROXY, "");
 }
 
-/* The host as libcurl reads it. An address that it cannot read leads nowhere. */
-static void set_foreign_host(struct transfer *t, const char *url)
+/* The host as libcurl reads it; the caller frees it. NULL: an address that it cannot read. */
+static char *host_of(const char *url)
 {
-    char *host = NULL;
+    char *host = NULL, *own = NULL;
     CURLU *parts = curl_url();
     if (!parts) die("out of memory");
     if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
         curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK)
-        t->foreign_host = xstrdup(host);
-    else
-        t->setup = CURLE_URL_MALFORMAT, t->facts.forbidden = true;
+        own = xstrdup(host);
     curl_free(host);
     curl_url_cleanup(parts);
+    return own;
+}
+
+static void check_host(struct transfer *t, const struct http_request *request)
+{
+    if (!request->foreign && !t->pool->only) return;
+    char *host = host_of(request->url), text[TRANSFER_ERROR_BYTES];
+    if (!host) {
+        t->setup = CURLE_URL_MALFORMAT;
+        t->facts.forbidden = request->foreign;
+    } else if (t->pool->only && !address_list_has_host(t->pool->only, host)) {
+        snprintf(text, sizeof text, "http.only_hosts does not name %.100s", host);
+        transfer_note(t, text);
+        t->setup = CURLE_URL_MALFORMAT;
+    }
+    if (request->foreign)
+        t->foreign_host = host;
+    else
+        free(host);
 }
 
 static void add_header(struct transfer *t, const char *line)
@@ -269,7 +286,7 @@ static void set_method(struct transfer *t, const struct http_request *request)
 
 void transfer_setup(struct transfer *t, const struct http_request *request)
 {
-    if (request->foreign) set_foreign_host(t, request->url);
+    check_host(t, request);
     set_callbacks(t);
     set_rules(t);
     SET(t, CURLOPT_URL, request->url);

@@ -62,6 +62,7 @@ static bool open_reconciler(struct process *p, struct errbuf *err)
         .ledger = &r->ledger, .link = r->link, .name = r->name, .round_limit_ms = p->config->redis_round_limit_ms};
     r->lane_count = channel_set_count(r->fleet.channels);
     r->pool = transfer_pool_new(RECONCILER_WALKS_MAX + (int)r->lane_count, &p->config->fetch_allowed);
+    transfer_pool_only(r->pool, &p->config->only_hosts);
     r->lanes = xcalloc(r->lane_count, sizeof *r->lanes);
     for (size_t i = 0; i < r->lane_count; i++) {
         r->lanes[i].channel = channel_set_at(r->fleet.channels, i);

@@ -116,16 +116,36 @@ bool address_is_public(const struct sockaddr *address)
     return in_range(bytes, &global) && !in_any(bytes, special_v6, sizeof special_v6 / sizeof *special_v6);
 }
 
+static bool in_ranges(const unsigned char bytes[16], const struct address_list *list)
+{
+    for (size_t i = 0; i < list->range_count; i++)
+        if (in_range(bytes, &list->ranges[i])) return true;
+    return false;
+}
+
+static bool is_named(const char *host, const struct address_list *list)
+{
+    for (size_t i = 0; i < list->name_count; i++)
+        if (strcasecmp(host, list->names[i]) == 0) return true;
+    return false;
+}
+
 bool address_may_reach(const struct sockaddr *address, const char *host, const struct address_list *list)
 {
     unsigned char bytes[16];
     if (address_is_public(address)) return true;
     if (!list || !read_sockaddr(address, bytes)) return false;
-    for (size_t i = 0; i < list->range_count; i++)
-        if (in_range(bytes, &list->ranges[i])) return true;
-    for (size_t i = 0; i < list->name_count; i++)
-        if (strcasecmp(host, list->names[i]) == 0) return true;
-    return false;
+    return in_ranges(bytes, list) || is_named(host, list);
+}
+
+bool address_list_has_host(const struct address_list *list, const char *host)
+{
+    unsigned char bytes[16];
+    char plain[ADDRESS_TEXT_BYTES] = "";
+    size_t len = strlen(host);
+    bool bracketed = len > 2 && host[0] == '[' && host[len - 1] == ']' && len - 2 < sizeof plain;
+    if (bracketed) memcpy(plain, host + 1, len - 2); /* IPv6 in a URL */
+    return is_named(host, list) || (bytes_of(bracketed ? plain : host, bytes) && in_ranges(bytes, list));
 }
 
 void address_text(const struct sockaddr *address, char out[ADDRESS_TEXT_BYTES])

@@ -27,7 +27,7 @@ struct address_range {
     int bits;                /* of the 128 */
 };
 
-/* What may be reached though it is not public. */
+/* Hosts that a setting names. */
 struct address_list {
     struct address_range *ranges;
     size_t range_count;
@@ -47,6 +47,10 @@ bool address_is_public(const struct sockaddr *address);
 /* True if it is public, or in a range of the list, or if the host that led to it is one of the list's names (case does
  * not count). NULL is an empty list. */
 bool address_may_reach(const struct sockaddr *address, const char *host, const struct address_list *list);
+
+/* True if the host, as it stands in a URL, is one of the list's names (case does not count), or is itself an address in
+ * one of its ranges. */
+bool address_list_has_host(const struct address_list *list, const char *host);
 
 /* As people write it; "?" where it is neither IPv4 nor IPv6. */
 void address_text(const struct sockaddr *address, char out[ADDRESS_TEXT_BYTES]);

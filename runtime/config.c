@@ -56,6 +56,7 @@ void config_free(struct config **config)
     free(old->path);
     config_redis_fini(&old->redis);
     address_list_fini(&old->fetch_allowed);
+    address_list_fini(&old->only_hosts);
     secret_free(&old->redis_password);
     secret_free(&old->redis_sentinel_password);
     json_decref(old->channels);

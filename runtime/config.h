@@ -96,6 +96,10 @@
          "Hosts and address ranges, with spaces between, that addresses from items and answers may lead to though "    \
          "they "                                                                                                       \
          "are not public")                                                                                             \
+    TEXT(                                                                                                              \
+        http_only_hosts, "http.only_hosts", "LANDFALL_HTTP_ONLY_HOSTS", "", ANY,                                       \
+        "Host names and addresses, with spaces between: nothing else is spoken to, whatever a channel, an item or an " \
+        "answer says; empty = every host")                                                                             \
     TEXT(metrics_listen, "metrics.listen", "LANDFALL_METRICS_LISTEN", "auto", ANY,                                     \
          "Address of /metrics, /live and /ready, such as 127.0.0.1:9464; auto = the first free port of 127.0.0.1, "    \
          "from 9464 (worker) or 9480 (reconciler); off = none")                                                        \
@@ -138,6 +142,7 @@ struct config {
     enum config_source sources[CONFIG_SETTING_COUNT]; /* in the order of the table */
     struct config_redis redis;
     struct address_list fetch_allowed;      /* fetch.allow in parts */
+    struct address_list only_hosts;         /* http.only_hosts in parts */
     struct secret *redis_password;          /* NULL: none */
     struct secret *redis_sentinel_password; /* NULL: none */
     char **descriptor_dirs; /* in the order of search: as configured or "descriptors" beside the file, then the

@@ -428,7 +428,9 @@ static bool check_and_finish(struct config *config, struct errbuf *err)
     resolve_paths(config);
     bool done =
         check_together(config, err) && config_redis_parse(config->redis_url, &config->redis, err) &&
-        (address_list_parse(config->fetch_allow, &config->fetch_allowed, err) || errbuf_prefix(err, "fetch.allow"));
+        (address_list_parse(config->fetch_allow, &config->fetch_allowed, err) || errbuf_prefix(err, "fetch.allow")) &&
+        (address_list_parse(config->http_only_hosts, &config->only_hosts, err) ||
+         errbuf_prefix(err, "http.only_hosts"));
     if (!done && config->path) {
         return errbuf_prefix(err, "%s", config->path);
     }

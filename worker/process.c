@@ -69,6 +69,7 @@ static bool open_worker(struct process *p, struct errbuf *err)
         .ledger = &w->ledger, .link = w->link, .name = p->name, .round_limit_ms = p->config->redis_round_limit_ms};
     open_lanes(w);
     w->pool = transfer_pool_new(w->slot_count + (int)w->lane_count, &p->config->fetch_allowed);
+    transfer_pool_only(w->pool, &p->config->only_hosts);
     return true;
 }
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Addresses that a platform's answer names: asked if they are public or allowed, and never with a redirect on the way."""
+"""Addresses that a platform's answer names: asked if they are public or allowed, and never with a redirect on the way.
+And a fleet that may speak to named hosts only."""
 import pytest
 
 from lib.fleet import Fleet
+from lib.procs import wait_for
 from lib.recorder import Recorder
 from lib.tiers import NOTICES_TOKEN, blind
 
@@ -52,3 +54,32 @@ def test_a_step_follows_no_redirect(status):
             assert inner.requests == [] and [request[1] for request in platform.requests] == ["/tickets"], row
         finally:
             fleet.__exit__(None, None, None)
+
+
+def test_a_fleet_of_named_hosts_starts_with_no_other_channel():
+    """Production's configuration and data on a machine where things are tried out."""
+    with Recorder({"id": "7"}) as platform:
+        fleet = fleet_for(platform, http={"only_hosts": "staging.example"})
+        try:
+            code = fleet.run_worker()
+            told = 'settings.instance: http.only_hosts does not name 127.0.0.1'
+            assert code != 0 and told in fleet.output(), fleet.output()
+            assert platform.requests == []
+        finally:
+            fleet.__exit__(None, None, None)
+
+
+def test_an_answer_leads_to_no_host_that_is_not_named():
+    """The step that cannot be sent leaves the delivery unsent, for somebody to name the host."""
+    with Recorder({"id": "m-1"}) as inner:
+        upload = inner.url.replace("127.0.0.1", "localhost")
+        with Recorder({"upload": f"{upload}/upload", "id": "7"}) as platform:
+            fleet = fleet_for(platform, http={"only_hosts": "127.0.0.1"}, fetch={"allow": "localhost"})
+            try:
+                fleet.start_worker()
+                wait_for(lambda: "http.only_hosts does not name localhost" in (
+                    fleet.db.hget(f"lf:{{0}}:request:{NAME}", "detail") or ""), 30, "the reason in the row")
+                assert fleet.row(NAME)["state"] in ("approved", "claimed") and inner.requests == []
+                assert {request[1] for request in platform.requests} == {"/tickets"}
+            finally:
+                fleet.__exit__(None, None, None)

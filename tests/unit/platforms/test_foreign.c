@@ -202,6 +202,39 @@ static void no_proxy_is_asked(void **state)
     raw_server_stop(server);
 }
 
+/* A fleet of its own for trying things out, with production's channels by mistake. */
+static void only_named_hosts_are_spoken_to(void **state)
+{
+    static const struct {
+        const char *only, *host;
+        bool foreign, reached;
+    } cases[] = {
+        {"127.0.0.1", "127.0.0.1", false, true},       {"127.0.0.0/8", "127.0.0.1", false, true},
+        {"LOCALHOST", "localhost", false, true},       {"staging.example", "127.0.0.1", false, false},
+        {"127.0.0.1", "localhost", false, false}, /* what a name leads to is not asked */
+        {"staging.example", "127.0.0.1", true, false}, {"", "127.0.0.1", false, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct address_list only, allowed;
+        struct errbuf err;
+        assert_true(address_list_parse(cases[i].only, &only, &err));
+        assert_true(address_list_parse("127.0.0.0/8", &allowed, &err));
+        struct raw_server *server = raw_server_start(one_answer);
+        struct transfer_pool *pool = transfer_pool_new(4, &allowed);
+        transfer_pool_only(pool, &only);
+        const struct transfer_facts facts = fetch(pool, server->port, cases[i].host, cases[i].foreign);
+        if (facts.complete != cases[i].reached || facts.reached != cases[i].reached || facts.forbidden ||
+            server->connections != cases[i].reached)
+            fail_msg("case %zu: %s", i, facts.error);
+        if (!cases[i].reached) assert_has(facts.error, "http.only_hosts does not name ");
+        transfer_pool_free(&pool);
+        raw_server_stop(server);
+        address_list_fini(&only);
+        address_list_fini(&allowed);
+    }
+}
+
 static int make_folder(void **state)
 {
     return mkdtemp(folder) ? without_proxies(state) : -1;
@@ -222,6 +255,7 @@ int main(void)
         cmocka_unit_test(who_named_the_address),          cmocka_unit_test(a_kept_request_is_foreign),
         cmocka_unit_test(data_leads_to_no_inner_address), cmocka_unit_test(what_is_allowed_is_reached),
         cmocka_unit_test(no_connection_is_shared),        cmocka_unit_test(no_proxy_is_asked),
+        cmocka_unit_test(only_named_hosts_are_spoken_to),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

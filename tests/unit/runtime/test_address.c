@@ -160,6 +160,33 @@ static void test_words_that_are_none(void **state)
     }
 }
 
+static void test_hosts_of_addresses(void **state)
+{
+    static const struct {
+        const char *host;
+        bool named;
+    } cases[] = {
+        {"staging.example", true},
+        {"Staging.EXAMPLE", true},
+        {"sub.staging.example", false},
+        {"example", false},
+        {"10.1.2.3", true},
+        {"11.1.2.3", false},
+        {"[fd00::1]", true},
+        {"[fd00::2]", false},
+        {"[::ffff:10.1.2.3]", true},
+        {"", false},
+        {"[]", false},
+    };
+    struct address_list list;
+    struct errbuf err;
+    (void)state;
+    assert_true(address_list_parse("staging.example 10.0.0.0/8 fd00::1", &list, &err));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (address_list_has_host(&list, cases[i].host) != cases[i].named) fail_msg("%s", cases[i].host);
+    address_list_fini(&list);
+}
+
 static void test_as_people_write_it(void **state)
 {
     static const char *const texts[] = {"10.1.2.3", "fd00:1::7", "::ffff:10.1.2.3"};
@@ -178,9 +205,8 @@ static void test_as_people_write_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_public_and_not),
-        cmocka_unit_test(test_the_list),
-        cmocka_unit_test(test_words_that_are_none),
+        cmocka_unit_test(test_public_and_not),      cmocka_unit_test(test_the_list),
+        cmocka_unit_test(test_words_that_are_none), cmocka_unit_test(test_hosts_of_addresses),
         cmocka_unit_test(test_as_people_write_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

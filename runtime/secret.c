@@ -146,10 +146,11 @@ bool secret_from_env(const char *name, struct secret **secret, struct errbuf *er
                                          : errbuf_set(err, "%s: longer than %d bytes", name, SECRET_MAX_BYTES);
         wipe_variable(name);
     }
+    const struct remembered *known = *remembered_at(name);
     if (*secret) {
         remember(name, *secret);
-    } else if (usable && *remembered_at(name)) {
-        *secret = secret_copy((*remembered_at(name))->secret);
+    } else if (usable && known) {
+        *secret = secret_copy(known->secret);
     }
     return usable;
 }

@@ -15,6 +15,8 @@
 #include "runtime/die.h"
 #include "runtime/random.h"
 
+#define FAILURES_COUNTED 1000 /* long after the backoff has reached its cap */
+
 /* What is asked, in this order. */
 enum question { ASK_MAKE, ASK_WRITE, ASK_REPLICAS, ASK_DISKS, ASK_COUNT };
 
@@ -207,7 +209,7 @@ static enum question next_answer(const struct copies *copies)
 static enum copies_news failed(struct copies *copies, int64_t now_ms)
 {
     copies->under_way = copies->due = copies->open = false;
-    if (copies->failures < 1000) copies->failures++;
+    if (copies->failures < FAILURES_COUNTED) copies->failures++;
     copies->next_ms =
         now_ms + backoff_ms(copies->failures, COPIES_BACKOFF_BASE_MS, COPIES_BACKOFF_CAP_MS, random_below(UINT32_MAX));
     return COPIES_FAILED;

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- call: what stands in front of every script, and row.lua behind it. How a call is laid out, what is known of its channels,
+-- call: what stands in front of every script that works rows, and row.lua behind it. How a call is laid out, what is known of its channels,
 -- and what belongs to it as a whole.
 --
 -- KEYS  8 globals: agenda journal outcomes counts channels queue epoch audit
@@ -17,7 +17,8 @@
 -- Commands and numbers are what a script costs. A fact is asked for when it is needed; a number is read and printed once.
 -- Only redis.*, KEYS, ARGV and plain Lua 5.1 are used, so that the scripts also run in a bare interpreter.
 --
--- A script's header may say "-- flags: F" (put into its #! line) and "-- with: FILE.." (put between row.lua and it).
+-- A script's header may say "-- flags: F" (put into its #! line) and "-- with: FILE.." (put between row.lua and it), or "-- with:
+-- nothing": then neither this file nor row.lua stands in front of it.
 
 local KEEP_AUDIT = 100000 -- entries
 local FULL_WAIT_MS = 1000 -- a channel that may not send now is offered again after this, or when something settles

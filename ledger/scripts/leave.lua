@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
+-- with: nothing
 -- leave: a consumer goes out of its group, if and only if nothing is pending for it: deleting a consumer deletes its
 -- pending entries for good, and between a check and a deletion it could have read one more. What is pending it has read and
--- never claimed; that is made to look old, so that the next consumer that looks takes it over at once. Stands alone, without
--- row.lua.
+-- never claimed; that is made to look old, so that the next consumer that looks takes it over at once.
 --
 -- KEYS[1] stream. ARGV: group, consumer. Reply: 1 gone (or never there), 0 it has pending entries and stays.
 

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
+-- with: nothing
 -- place: deliveries that are not settled and stand on no list are put on the agenda, due now: take, claim and reconciler decide
 -- about them as always. A machine that fails while Redis writes can bring back such halves of what a script wrote. States, leases
--- and doubts are not touched; what has a place keeps it. Stands alone, without row.lua.
+-- and doubts are not touched; what has a place keeps it.
 --
 -- KEYS[1] agenda, then per delivery 3: row waiting uncertain. ARGV: per delivery 2: its name, its channel.
 -- Reply: how many were put there.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- row: how a row is read, and the one function that sets a state together with its agenda entry, waiting list, counter,
--- journal and outcome entry and long values. Stands behind call.lua, in front of every script.
+-- journal and outcome entry and long values. Stands behind call.lua, in front of every script that works rows.
 
 local POSTS_MAX = 50000   -- external ids kept per channel
 local RAMP_OPEN = 64      -- a ramp that has grown to this limits nothing any more

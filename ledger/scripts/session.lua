@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
+-- with: nothing
 -- flags: allow-oom
--- session: the session that the fleet has with an account, and who renews it. Stands alone, without row.lua.
+-- session: the session that the fleet has with an account, and who renews it.
 --
 -- KEYS  session:<channel>, a hash: sealed (opaque here), rev (counts its changes), begun (the mark of whoever began a refresh
 --       with it of which nobody has said how it ended), not_before and failures (of logins)

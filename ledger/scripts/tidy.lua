@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
+-- with: nothing
 -- tidy: consumers of workers that were killed never leave by themselves, and every start has a new name. Those that were
 -- idle for so long, and for which nothing is pending, go; deleting one with pending entries would lose these for good, so both
 -- are looked at and done in one step. Before 7.2 Redis calls a reader idle that waits and gets nothing: it goes, too, and is a
--- consumer again with the next entry. Stands alone, without row.lua.
+-- consumer again with the next entry.
 --
 -- KEYS[1] stream. ARGV: group, idle ms. Reply: how many went, AT_ONCE at most.
 

@@ -22,7 +22,7 @@ RUN_ID = "1" * 40
 
 
 def source(name):
-    """A script as the build puts it together: its #! line, call.lua, row.lua, what it asks for, itself."""
+    """A script that works rows, as the build puts it together: its #! line, call.lua, row.lua, what it asks for, itself."""
     def text(file):
         with open(os.path.join(FOLDER, file), encoding="utf-8") as stream:
             return stream.read()

@@ -89,7 +89,6 @@ static json_t *array_from_jv(jv own_value, struct program_budget *budget)
     return out;
 }
 
-/* Members in the order of their names, so that the same program gives the same bytes everywhere. */
 static json_t *object_from_jv(jv own_value, struct program_budget *budget)
 {
     json_t *out = json_object();

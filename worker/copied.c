@@ -19,7 +19,7 @@ void copied_mark(struct worker *w, struct slot *slot)
     slot->copies_mark = copies_mark(w->copies);
 }
 
-/* Returns how many it was about. */
+/* Returns how many slots waited for this news. */
 static int mark_all(struct worker *w, enum copies_news news, uint64_t through)
 {
     int count = 0;
@@ -52,7 +52,7 @@ static void go_on(struct worker *w, int64_t now_ms)
         if (slot->phase != SLOT_COPIES) continue;
         if (slot->copied == COPIES_AWAITED && now_ms < slot->deadline_boot_ms) continue;
         if (slot->copied == COPIES_AWAITED) slot->copied = COPIES_MISSING;
-        send_copied(w, slot);
+        send_write(w, slot);
     }
 }
 

@@ -8,7 +8,6 @@
 #include "worker/worker.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "runtime/clock.h"
 #include "runtime/crash.h"

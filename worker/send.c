@@ -5,7 +5,7 @@
  * A write starts only from send_begin() and its followers, which are called for a slot whose claim the ledger has
  * answered with "granted"; only before the moment until which the lease covers it; only with a form whose frozen bytes
  * the ledger has, from that claim or, where steps came before, from their end; and only when as many copies of that are
- * acknowledged as the configuration asks for (start_write() is called again then).
+ * acknowledged as the configuration asks for (send_write() is called again then).
  */
 #include "worker/worker.h"
 
@@ -34,7 +34,7 @@ static bool blind(const struct delivery_policy *policy)
     return !policy->harmless && !policy->can_read && policy->key_window_ms == 0;
 }
 
-static void start_write(struct worker *w, struct slot *slot)
+void send_write(struct worker *w, struct slot *slot)
 {
     struct errbuf err = {{0}};
     struct http_request request;
@@ -68,11 +68,6 @@ static void start_write(struct worker *w, struct slot *slot)
     slot->transfer = transfer_start(w->pool, &request, &options);
     slot_phase_set(slot, SLOT_SENDING);
     http_request_fini(&request);
-}
-
-void send_copied(struct worker *w, struct slot *slot)
-{
-    start_write(w, slot);
 }
 
 void send_step(struct worker *w, struct slot *slot, const struct http_request *request)
@@ -163,7 +158,7 @@ void send_advance(struct worker *w, struct slot *slot, enum attempt_event event)
     case ATTEMPT_DO_LOGIN: wait_for_session(w, slot); break;
     case ATTEMPT_DO_STEP: prepare_step(w, slot); break;
     case ATTEMPT_DO_FREEZE: prepare_freeze(w, slot); break;
-    case ATTEMPT_DO_WRITE: start_write(w, slot); break;
+    case ATTEMPT_DO_WRITE: send_write(w, slot); break;
     case ATTEMPT_DO_SETTLE: settle_begin(w, slot); break;
     }
 }

@@ -243,8 +243,9 @@ void send_step(struct worker *w, struct slot *slot, const struct http_request *r
 void send_advance(struct worker *w, struct slot *slot, enum attempt_event event);
 /* Slots that wait for a session: on, or over. */
 void send_waiting(struct worker *w);
-/* The slot waits for copies no more. */
-void send_copied(struct worker *w, struct slot *slot);
+/* The write, if its time has not passed; where copies of its claim are awaited, the slot waits for them in SLOT_COPIES,
+ * and copied.c calls this again when they are there or will not come. */
+void send_write(struct worker *w, struct slot *slot);
 /* Collects finished transfers. */
 void send_collect(struct worker *w);
 /* The grace time is over: what is in flight is given up, so that its row says so before the process ends. */

@@ -90,7 +90,6 @@ static void test_what_is_known(void **state)
     static const char *const known[] = {
         ".a",
         ".a.b.c",
-        " .a [\"b\"] ",
         ".a[\"b c\"]",
         ".a.b?",
         ".a.b.c? // .x // \"none\"",
@@ -117,10 +116,7 @@ static void test_what_is_known(void **state)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         size_t before = texts.count;
         texts_add(&texts, known[i]);
-        if (strcmp(known[i], " .a [\"b\"] ") == 0)
-            assert_int_equal(texts.count, before);
-        else if (texts.count != before + 1)
-            fail_msg("%s is not known", known[i]);
+        if (texts.count != before + 1) fail_msg("%s is not known", known[i]);
     }
     assert_true(compare_all(&texts) > texts.count * 3);
     texts_fini(&texts);
@@ -135,6 +131,7 @@ static void test_what_is_not_known(void **state)
         "..",
         ".a.",
         ".a .b",
+        ".a [\"b\"]",
         ".a[0]",
         ".a[]",
         ".a[\"b\"",

@@ -122,6 +122,19 @@ static void what_is_not_an_answer(void **state)
     }
 }
 
+static void check_head_is_cut(struct buf *own_head)
+{
+    const struct raw_action actions[] = {ACCEPT, READ, WRITE(buf_text(own_head)), END};
+    struct raw_server *server = raw_server_start(actions);
+    struct sent s = sent_to(server->port, "POST", "x");
+    struct transfer_facts f = run_alone(&s);
+    assert_true(f.head_cut);
+    assert_false(f.complete);
+    assert_int_equal(server->requests, 1);
+    buf_fini(own_head);
+    raw_server_stop(server);
+}
+
 static void a_head_of_many_lines_is_cut(void **state)
 {
     (void)state;
@@ -131,14 +144,7 @@ static void a_head_of_many_lines_is_cut(void **state)
     for (int i = 0; i < TRANSFER_HEADERS_MAX; i++)
         buf_append_text(&head, "X-Line: some value\r\n");
     buf_append_text(&head, "Content-Length: 0\r\n\r\n");
-    const struct raw_action actions[] = {ACCEPT, READ, WRITE(buf_text(&head)), END};
-    struct raw_server *server = raw_server_start(actions);
-    struct sent s = sent_to(server->port, "POST", "x");
-    struct transfer_facts f = run_alone(&s);
-    assert_true(f.head_cut);
-    assert_false(f.complete);
-    buf_fini(&head);
-    raw_server_stop(server);
+    check_head_is_cut(&head);
 }
 
 static void a_head_with_a_very_long_line_is_cut(void **state)
@@ -150,15 +156,7 @@ static void a_head_with_a_very_long_line_is_cut(void **state)
     for (int i = 0; i < TRANSFER_HEADERS_MAX_BYTES / 8; i++)
         buf_append_text(&head, "elsewher");
     buf_append_text(&head, "\r\nContent-Length: 0\r\n\r\n");
-    const struct raw_action actions[] = {ACCEPT, READ, WRITE(buf_text(&head)), END};
-    struct raw_server *server = raw_server_start(actions);
-    struct sent s = sent_to(server->port, "POST", "x");
-    struct transfer_facts f = run_alone(&s);
-    assert_true(f.head_cut);
-    assert_false(f.complete);
-    assert_int_equal(server->requests, 1);
-    buf_fini(&head);
-    raw_server_stop(server);
+    check_head_is_cut(&head);
 }
 
 static void interim_answers_are_not_the_answer(void **state)

@@ -13,6 +13,7 @@
 #include "platforms/program_budget.h"
 #include "runtime/buf.h"
 #include "runtime/die.h"
+#include "runtime/utf8.h"
 
 #define TEXT_MAX_BYTES   4096
 #define NESTING_MAX      32
@@ -107,7 +108,7 @@ static char *parse_quoted(struct parser *p)
 
 static struct pick *constant(json_t *own_value)
 {
-    if (!own_value) return NULL; /* no UTF-8 */
+    if (!own_value) die("out of memory");
     struct pick *pick = new_pick(PICK_CONSTANT);
     pick->constant = own_value;
     return pick;
@@ -283,10 +284,17 @@ static struct pick *parse_alternative(struct parser *p)
     return parse_row(p, PICK_ALTERNATIVE, "//", parse_sum);
 }
 
+static bool is_utf8(const char *text)
+{
+    for (size_t left = strlen(text), step; left > 0; text += step, left -= step)
+        if ((step = utf8_decode(text, left, NULL)) == 0) return false;
+    return true;
+}
+
 struct pick *pick_new(const char *text)
 {
     struct parser p = {.at = text};
-    if (strlen(text) > TEXT_MAX_BYTES) return NULL;
+    if (strlen(text) > TEXT_MAX_BYTES || !is_utf8(text)) return NULL; /* in bytes that are none jq puts others */
     struct pick *pick = parse_alternative(&p);
     skip_space(&p);
     return *p.at == '\0' ? pick : give_up(pick);

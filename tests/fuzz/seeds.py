@@ -20,6 +20,8 @@ HTML = ["<p>Hello &amp; welcome <a href=\"https://blog.example/p/1\" rel=\"nofol
         "http://[::1]:80/", "&&&;;<<<>>>", "<a href=x", "<![CDATA[", "\u202e\u0000 \u00a0\u2028"]
 JSONS = ['{"a":[1,2.5,-0,1e21,1e-7,true,false,null,"\\u00e4\\ud83d\\ude00\\n"]}', "9007199254740993", '"\\ud800"', '{"a":1,"a":2}', "[" * 70, '{"\\u0000":1}',
          "1E400", "[0.1,1e3,333333333.3333333]", '{"":{"b":[{}]}}', "\ufeff{}"]
+PROGRAMS = ['.a.b.c? // .x // "none"', '{b: .a, "c d": {z: 1, y: [true]}, e: ("<" + .x + ">")}', '.a["b c"]', 'null + .n', '"\\"\\\\\\n" + .x', "[[.t.y]]",
+            "(.f // .n)", "{}", ".a[", '.a["b"', ".a?//.b", "-1"]
 CONFIGS = [{}, {"environment": "test", "redis": {"url": "redis://u@h:1/2", "prefix": "a"}, "partition": 1, "partitions": 2},
            {"redis": {"url": "unix:///tmp/x?db=3"}}, {"redis": {"url": "rediss://h,h2:2/1"}}, {"redis": {"url": "redis+sentinel://h,h2:2/main/1"}},
            {"fetch": {"allow": "media 10.0.0.0/8 ::1"}}, {"worker": {"slots": 4, "max_in_flight_per_channel": 2, "name": "w"}, "log": {"level": "debug"}},
@@ -89,6 +91,7 @@ def everything():
     yield from (("limits", text) for text in LIMITS)
     yield from (("html", text) for text in HTML)
     yield from (("canonical", text) for text in JSONS)
+    yield from (("pick", program) for program in PROGRAMS)
     yield from (("config", json.dumps(config)) for config in CONFIGS)
     yield from (("frozen", json.dumps(frozen, sort_keys=True, separators=(",", ":"))) for frozen in FROZEN)
     yield "item", 'mastodon\n{"id":"it-1","title":"T","url":"https://b.example/1","landfall":{"after":"it-0","not_before":"2026-09-01T09:00:00+02:00",' \

@@ -132,6 +132,8 @@ static void test_what_is_not_known(void **state)
         ".a.",
         ".a .b",
         ".a [\"b\"]",
+        "\"\xe3 d\"",
+        "{\"\xe3 d\": .a}",
         ".a[0]",
         ".a[]",
         ".a[\"b\"",

@@ -199,7 +199,7 @@ static void wait_for_something(struct process *p)
     struct transfer_fd fds[] = {{.fd = feed_fd(w->feed)},
                                 {.fd = p->service.signal_fd},
                                 {.fd = metrics_http_fd(p->service.http)},
-                                {.fd = copies_fd(w->copies)}};
+                                {.fd = work_connected(w) ? copies_fd(w->copies) : -1}}; /* else nobody reads it */
     transfer_wait(w->pool, fds, sizeof fds / sizeof fds[0], service_timeout_ms(&p->service, wait_ms(p)));
     service_turned(&p->service);
 }

@@ -3,11 +3,12 @@
 import contextlib
 import json
 import subprocess
+import time
 
 import pytest
 
 from lib.fleet import CHANNELS, UNPACED, Fleet
-from lib.procs import wait_for
+from lib.procs import cpu_s, wait_for
 from lib.redis_server import RedisServer, newer_server
 from lib.stepped import stepped
 from lib.together import Together
@@ -114,6 +115,27 @@ def test_what_is_settled_meanwhile_does_not_wait():
         row = fleet.wait_state(behind, "published")
         assert row["attempt"] == "1" and fleet.writes() == 2, "its copy came in time"
         assert worker.stop(20) == 0
+
+
+@together.test
+def test_a_claim_that_waits_when_redis_goes_ends_at_its_deadline():
+    """And the worker does not turn without an end because that moment has passed."""
+    short = {"times": {"lease_ms": 3000, "late_commit_ms": 300, "visibility_lag_ms": 300, "margin_ms": 100, "clean_misses": 2},
+             "write_limit_ms": 500}
+    with Copied(wait={"wait_timeout_ms": 1100, "round_limit_ms": 3000}, channel={"forem": {**UNPACED["forem"], **short}}) as fleet:
+        worker = fleet.start_worker()
+        wait_for(lambda: fleet.metric("landfall_copies_enough") == 1, 20, "the worker to be ready")
+        fleet.replica.pause()
+        waiting, = fleet.add_many(FOREM, ["it-1"])
+        fleet.wait_state(waiting, "claimed")
+        fleet.redis.pause()
+        worker.wait_output("ledger.away")
+        fleet.redis.kill()
+        time.sleep(4)  # longer than the lease
+        used_s = cpu_s(worker)
+        time.sleep(2)
+        assert cpu_s(worker) - used_s < 0.5
+        assert fleet.writes() == 0 and worker.stop(20) == 0
 
 
 @together.test

@@ -12,7 +12,7 @@ import time
 import redis
 
 from lib.fleet import UNPACED, Fleet
-from lib.procs import wait_for
+from lib.procs import cpu_s, wait_for
 from lib.together import Together
 
 QUEUE = "lf:{0}:queue"
@@ -312,12 +312,6 @@ def test_a_user_that_may_not_read_the_queue_is_not_ready():
         fleet.db.acl_setuser("lf", enabled=True, commands=["+xreadgroup"])
         wait_for(lambda: fleet.ready(200), 20, "green")
         finish(fleet, worker, deliveries)
-
-
-def cpu_s(process):
-    with open(f"/proc/{process.pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @together.test

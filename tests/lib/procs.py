@@ -20,6 +20,13 @@ class WaitTimeout(AssertionError):
     """What was waited for did not happen in time."""
 
 
+def cpu_s(process):
+    """Seconds of CPU that a running process has used."""
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def wait_for(condition, timeout_s=10.0, what="condition"):
     """Calls condition() every 10 ms until it returns something true, and returns that.
 

@@ -42,7 +42,7 @@ bool round_due(const struct worker *w, int64_t now)
     }
     for (const struct lane *lane = w->telling; lane != NULL; lane = lane->next_telling)
         waiting += lane_waits(lane);
-    int gather_ms = in_flight / 4 < WORKER_GATHER_MS ? in_flight / 4 : WORKER_GATHER_MS;
+    int gather_ms = in_flight / 3 < WORKER_GATHER_MS ? in_flight / 3 : WORKER_GATHER_MS;
     return waiting > 0 && (waiting >= in_flight || waiting >= REQUEST_BATCH_MAX || now - oldest >= gather_ms);
 }
 

@@ -10,14 +10,10 @@
 #include "ledger/answer.h"
 #include "runtime/die.h"
 
-#define CHUNK_BYTES  8192
+#define FIRST_BYTES  1024
+#define KEPT_BYTES   ((size_t)4 << 20) /* of what is used again; a round has 1 MiB, or one large item */
+#define COUNT_BYTES  16                /* "*<number of arguments>\r\n" */
 #define NUMBER_BYTES 24
-
-struct args_chunk {
-    struct args_chunk *next;
-    size_t used;
-    char bytes[CHUNK_BYTES];
-};
 
 void args_init(struct args *args)
 {
@@ -26,43 +22,59 @@ void args_init(struct args *args)
 
 void args_fini(struct args *args)
 {
-    while (args->chunks) {
-        struct args_chunk *next = args->chunks->next;
-        free(args->chunks);
-        args->chunks = next;
-    }
-    free(args->value);
-    free(args->bytes);
-    free(args->starts);
+    free(args->wire);
+    free(args->commands);
     args_init(args);
 }
 
-/* Room for len bytes that stay where they are. */
-static char *reserve(struct args *args, size_t len)
+void args_clear(struct args *args)
 {
-    if (len > CHUNK_BYTES) die("ledger: an argument of %zu bytes is made here", len);
-    if (!args->chunks || args->chunks->used + len > CHUNK_BYTES) {
-        struct args_chunk *chunk = xmalloc(sizeof *chunk);
-        chunk->next = args->chunks;
-        chunk->used = 0;
-        args->chunks = chunk;
+    if (args->room > KEPT_BYTES) args_fini(args);
+    args->len = args->command_count = 0;
+}
+
+/* Room for `more` bytes behind what is there. */
+static char *reserve(struct args *args, size_t more)
+{
+    if (more > args->room - args->len) {
+        if (more > SIZE_MAX / 4) die("ledger: an argument of %zu bytes", more);
+        if (args->room == 0) args->room = FIRST_BYTES;
+        while (args->room - args->len < more)
+            args->room *= 2;
+        args->wire = xrealloc(args->wire, args->room);
     }
-    char *at = args->chunks->bytes + args->chunks->used;
-    args->chunks->used += len;
+    return args->wire + args->len;
+}
+
+/* Written from the last digit on, to the left of end: printf takes a thousand instructions. Returns the first. */
+static char *digits_before(char *end, uint64_t number)
+{
+    do
+        *--end = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    return end;
+}
+
+/* "$<len>\r\n...\r\n"; returns where the argument's bytes go. */
+static char *next_argument(struct args *args, size_t len)
+{
+    char text[NUMBER_BYTES], *end = text + sizeof text, *first = digits_before(end, len);
+    const size_t digits = (size_t)(end - first);
+    char *at = reserve(args, 1 + digits + 2 + len + 2);
+    *at++ = '$';
+    memcpy(at, first, digits);
+    memcpy(at + digits, "\r\n", 2);
+    at += digits + 2;
+    memcpy(at + len, "\r\n", 2);
+    args->len = (size_t)(at + len + 2 - args->wire);
+    args->commands[args->command_count - 1].count++;
     return at;
 }
 
 void args_bytes(struct args *args, const void *bytes, size_t len)
 {
-    if (args->count == args->room) {
-        args->room = args->room ? args->room * 2 : 256;
-        args->value = xrealloc_array(args->value, args->room, sizeof *args->value);
-        args->bytes = xrealloc_array(args->bytes, args->room, sizeof *args->bytes);
-    }
-    args->value[args->count] = len > 0 ? bytes : "";
-    args->bytes[args->count] = len;
-    args->count++;
-    args->total_bytes += len;
+    char *at = next_argument(args, len);
+    if (len > 0) memcpy(at, bytes, len);
 }
 
 void args_text(struct args *args, const char *text)
@@ -70,55 +82,70 @@ void args_text(struct args *args, const char *text)
     args_bytes(args, text, text ? strlen(text) : 0);
 }
 
-/* A delivery costs a dozen numbers, and printf a thousand instructions each. Written from the last digit on. */
 void args_number(struct args *args, int64_t number)
 {
-    char *start = reserve(args, NUMBER_BYTES), *end = start + NUMBER_BYTES, *at = end;
-    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    do
-        *--at = (char)('0' + left % 10);
-    while ((left /= 10) > 0);
+    char text[NUMBER_BYTES], *end = text + sizeof text;
+    char *at = digits_before(end, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
     if (number < 0) *--at = '-';
     args_bytes(args, at, (size_t)(end - at));
 }
 
 void args_joined(struct args *args, const char *prefix, const char *text)
 {
-    size_t len = strlen(prefix) + strlen(text);
-    char *at = reserve(args, len + 1);
-    snprintf(at, len + 1, "%s%s", prefix, text);
-    args_bytes(args, at, len);
+    const size_t prefix_len = strlen(prefix), text_len = strlen(text);
+    char *at = next_argument(args, prefix_len + text_len);
+    memcpy(at, prefix, prefix_len);
+    memcpy(at + prefix_len, text, text_len);
 }
 
 void args_key(struct args *args, const struct names *names, enum names_kind kind, const char *suffix)
 {
     char name[NAMES_KEY_BYTES];
-    size_t len = names_key(names, kind, suffix, name, sizeof name);
-    char *at = reserve(args, len + 1);
-    memcpy(at, name, len + 1);
-    args_bytes(args, at, len);
+    args_bytes(args, name, names_key(names, kind, suffix, name, sizeof name));
 }
 
 void args_command(struct args *args, const char *word)
 {
     if (args->command_count == args->command_room) {
         args->command_room = args->command_room ? args->command_room * 2 : 16;
-        args->starts = xrealloc_array(args->starts, args->command_room, sizeof *args->starts);
+        args->commands = xrealloc_array(args->commands, args->command_room, sizeof *args->commands);
     }
-    args->starts[args->command_count++] = args->count;
+    reserve(args, COUNT_BYTES);
+    args->commands[args->command_count++] = (struct args_command){.at = args->len};
+    args->len += COUNT_BYTES;
     args_text(args, word);
+}
+
+/* The number of a command's arguments goes in front of them, right before the first. */
+static struct link_command finished(const struct args *args, size_t command)
+{
+    const struct args_command *c = &args->commands[command];
+    const size_t end = command + 1 < args->command_count ? args->commands[command + 1].at : args->len;
+    char *first = args->wire + c->at + COUNT_BYTES;
+    first = digits_before(memcpy(first - 2, "\r\n", 2), c->count);
+    *--first = '*';
+    return (struct link_command){first, (size_t)(args->wire + end - first)};
 }
 
 struct link_command *args_commands(const struct args *args)
 {
     struct link_command *commands = xcalloc(args->command_count, sizeof *commands);
-    for (size_t i = 0; i < args->command_count; i++) {
-        size_t end = i + 1 < args->command_count ? args->starts[i + 1] : args->count;
-        commands[i].argc = (int)(end - args->starts[i]);
-        commands[i].argv = args->value + args->starts[i];
-        commands[i].argv_bytes = args->bytes + args->starts[i];
-    }
+    for (size_t i = 0; i < args->command_count; i++)
+        commands[i] = finished(args, i);
     return commands;
+}
+
+const char *args_at(const struct args *args, size_t command, size_t i, size_t *len)
+{
+    *len = 0;
+    if (i >= args->commands[command].count) return "";
+    const char *at = args->wire + args->commands[command].at + COUNT_BYTES;
+    for (;; i--) {
+        char *text;
+        *len = strtoul(at + 1, &text, 10); /* "$<length>\r\n" */
+        if (i == 0) return text + 2;
+        at = text + 2 + *len + 2;
+    }
 }
 
 bool args_exchange(const struct args *args, struct redis_link *link, struct redisReply **replies, int64_t limit_ms,
@@ -148,12 +175,13 @@ void args_free_replies(struct redisReply **replies, size_t count)
     free(replies);
 }
 
-/* The key that the command is about, so that somebody can look at it. A script's comes later, and is named by it. */
-static const char *key_of(const struct args *args, size_t command)
+/* "GET lf:{0}:epoch", so that somebody can look at it. A script's key comes later, and is named by its answer. */
+static void describe(const struct args *args, size_t command, char *out, size_t out_size)
 {
-    const size_t at = args->starts[command],
-                 end = command + 1 < args->command_count ? args->starts[command + 1] : args->count;
-    return at + 1 < end && strcmp(args->value[at], "EVAL") != 0 ? args->value[at + 1] : "";
+    size_t word_len, key_len;
+    const char *word = args_at(args, command, 0, &word_len), *key = args_at(args, command, 1, &key_len);
+    if (word_len == 4 && memcmp(word, "EVAL", 4) == 0) key_len = 0;
+    snprintf(out, out_size, "%.*s%s%.*s", (int)word_len, word, key_len > 0 ? " " : "", (int)key_len, key);
 }
 
 bool args_read(const struct args *args, struct redis_link *link, struct redisReply ***own_replies, int64_t limit_ms,
@@ -166,9 +194,9 @@ bool args_read(const struct args *args, struct redis_link *link, struct redisRep
         if (!answer_error(replies[i])) continue;
         char words[REQUEST_ERROR_SIZE];
         answer_words(replies[i], words, sizeof words);
-        const char *key = key_of(args, i);
-        ok = errbuf_set(err, "redis: %s%s%s: %s (%s)", args->value[args->starts[i]], key[0] ? " " : "", key, words,
-                        errors_advice(answer_error(replies[i])));
+        char what[32 + NAMES_KEY_BYTES];
+        describe(args, i, what, sizeof what);
+        ok = errbuf_set(err, "redis: %s: %s (%s)", what, words, errors_advice(answer_error(replies[i])));
     }
     if (ok) {
         *own_replies = replies;

@@ -17,7 +17,7 @@ struct pairs {
         size_t len;
         int64_t number;
     } pair[PAIRS_MAX];
-    char doubt[DOUBT_TEXT_MAX]; /* "in_doubt" points here, and is copied */
+    char doubt[DOUBT_TEXT_MAX]; /* "in_doubt" points here */
 };
 
 static void add_bytes(struct pairs *pairs, const char *name, const char *text, size_t len)
@@ -46,9 +46,7 @@ static void put_pairs(struct args *args, const struct pairs *pairs)
     args_number(args, (int64_t)pairs->count);
     for (size_t i = 0; i < pairs->count; i++) {
         args_text(args, pairs->pair[i].name);
-        if (pairs->pair[i].text == pairs->doubt)
-            args_joined(args, pairs->doubt, "");
-        else if (pairs->pair[i].text)
+        if (pairs->pair[i].text)
             args_bytes(args, pairs->pair[i].text, pairs->pair[i].len);
         else
             args_number(args, pairs->pair[i].number);

@@ -190,6 +190,12 @@ static bool look_at_errors(struct redis_link *link, struct redisReply **replies,
     return true;
 }
 
+static void append(struct redis_link *link, const struct link_command *command)
+{
+    if (redisAppendFormattedCommand(link->context, command->bytes, command->len) != REDIS_OK)
+        die("ledger: out of memory for a command");
+}
+
 bool link_ask(struct redis_link *link, const struct link_command *commands, size_t count, struct redisReply **replies,
               int64_t limit_ms, struct errbuf *err)
 {
@@ -202,11 +208,8 @@ bool link_ask(struct redis_link *link, const struct link_command *commands, size
     link->timeout_ms = limit_ms;
     link->sent_boot_ms = clock_boottime_ms();
     int64_t deadline_ms = link->sent_boot_ms + limit_ms;
-    for (size_t i = 0; i < count; i++) {
-        if (redisAppendCommandArgv(link->context, commands[i].argc, commands[i].argv, commands[i].argv_bytes) !=
-            REDIS_OK)
-            die("ledger: out of memory for a command");
-    }
+    for (size_t i = 0; i < count; i++)
+        append(link, &commands[i]);
     if (!write_all(link, deadline_ms, err)) return link_drop(link);
     for (size_t i = 0; i < count; i++) {
         replies[i] = read_one(link, deadline_ms, err);
@@ -230,8 +233,7 @@ bool link_send(struct redis_link *link, const struct link_command *command, stru
 {
     if (!link->context) return errbuf_set(err, "redis: not connected");
     link->sent_boot_ms = clock_boottime_ms();
-    if (redisAppendCommandArgv(link->context, command->argc, command->argv, command->argv_bytes) != REDIS_OK)
-        die("ledger: out of memory for a command");
+    append(link, command);
     return write_all(link, link->sent_boot_ms + LINK_CONNECT_LIMIT_MS, err) || link_drop(link);
 }
 

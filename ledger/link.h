@@ -76,11 +76,10 @@ bool link_must_stop(const struct redis_link *link);
 
 /* ---- for ledger/ only ---- */
 
-/* One command of a round. The bytes are borrowed until link_exchange() returns. */
+/* One command as it goes over the wire (args.h makes them). The bytes are borrowed for the call only. */
 struct link_command {
-    int argc;
-    const char **argv;
-    const size_t *argv_bytes;
+    const char *bytes;
+    size_t len;
 };
 
 /* Write all, read all. replies[i] is NULL where no answer came; others are freed with freeReplyObject(). False if the

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "ledger/answer.h"
+#include "ledger/args.h"
 #include "ledger/errors.h"
 #include "ledger/link_private.h"
 #include "ledger/link_tls.h"
@@ -31,12 +32,15 @@ struct node {
  * arguments of commands that they do not know. NULL: err has the words, the caller drops the link. */
 static struct redisReply *ask(struct redis_link *link, int argc, const char **argv, struct errbuf *err)
 {
-    size_t bytes[4];
-    for (int i = 0; i < argc; i++)
-        bytes[i] = strlen(argv[i]);
-    const struct link_command command = {argc, argv, bytes};
+    struct args args;
     struct redisReply *reply = NULL;
-    bool ok = link_exchange(link, &command, 1, &reply, LINK_CONNECT_LIMIT_MS, err);
+    args_init(&args);
+    args_command(&args, argv[0]);
+    for (int i = 1; i < argc; i++)
+        args_text(&args, argv[i]);
+    bool ok = args_exchange(&args, link, &reply, LINK_CONNECT_LIMIT_MS, err);
+    explicit_bzero(args.wire, args.len);
+    args_fini(&args);
     const char *text = answer_error(reply);
     if (text) {
         char word[ERRORS_WORD_BYTES];
@@ -165,11 +169,14 @@ enum home { HOME_HERE, HOME_ELSEWHERE, HOME_LOST };
 static enum home ask_home(struct redis_link *link, const char *host, struct node *elsewhere, struct errbuf *err)
 {
     if (!link->probe_key) return HOME_HERE;
-    const char *argv[] = {"EXISTS", link->probe_key};
-    const size_t bytes[] = {6, strlen(link->probe_key)};
-    const struct link_command command = {2, argv, bytes};
+    struct args args;
     struct redisReply *reply = NULL;
-    if (!link_ask(link, &command, 1, &reply, LINK_CONNECT_LIMIT_MS, err)) return HOME_LOST;
+    args_init(&args);
+    args_command(&args, "EXISTS");
+    args_text(&args, link->probe_key);
+    bool asked = args_ask(&args, link, &reply, LINK_CONNECT_LIMIT_MS, err);
+    args_fini(&args);
+    if (!asked) return HOME_LOST;
     const char *text = answer_error(reply);
     enum home home = HOME_HERE;
     if (text && read_moved(text, host ? host : "127.0.0.1", elsewhere)) {

@@ -48,7 +48,7 @@ bool mend_counts(const struct ledger *ledger, struct redis_link *link, const str
         snprintf(field, sizeof field, "%s %s", one->channel, delivery_state_name(one->state));
         args_command(&args, "HSET");
         args_key(&args, &ledger->names, NAMES_COUNTS, NULL);
-        args_joined(&args, field, "");
+        args_text(&args, field);
         args_number(&args, one->found);
     }
     if (any) args_command(&args, "EXEC");

@@ -52,7 +52,7 @@ static void ask_channel(struct args *args, const struct names *names, const char
     for (int state = DS_NONE + 1; state < DS_COUNT; state++) {
         char field[IDENTITY_CHANNEL_BYTES + 24];
         snprintf(field, sizeof field, "%s %s", channel, delivery_state_name((enum delivery_state)state));
-        args_joined(args, field, "");
+        args_text(args, field);
     }
 }
 

@@ -24,6 +24,7 @@ struct queue {
 struct ledger_round {
     const struct ledger *ledger;
     struct queue queues[REQUEST_KIND_COUNT];
+    struct args args; /* used again, for its memory */
 };
 
 /* One call of a script: `count` requests from the head of its kind's queue. */
@@ -33,7 +34,6 @@ struct call {
     size_t count;
     const char *channel[REQUEST_BATCH_MAX];
     size_t channel_count;
-    size_t script_arg; /* where SHA1 or text stands among the arguments, behind the command's name */
 };
 
 struct ledger_round *round_new(const struct ledger *ledger)
@@ -48,6 +48,7 @@ void round_free(struct ledger_round **round)
     if (!*round) return;
     for (int kind = 0; kind < REQUEST_KIND_COUNT; kind++)
         free((*round)->queues[kind].request);
+    args_fini(&(*round)->args);
     free(*round);
     *round = NULL;
 }
@@ -213,13 +214,18 @@ static size_t delivery_count(const struct call *call)
     return count;
 }
 
-static void put_call(struct args *args, const struct ledger *ledger, struct redis_link *link, struct call *call)
+/* known: the server has the script and is told its name, else it gets the text. */
+static void put_call(struct args *args, const struct ledger *ledger, struct redis_link *link, const struct call *call,
+                     bool known)
 {
     const struct calls_kind *kind = kinds[call->kind];
+    const struct script *script = &script_table[kind->script];
     size_t deliveries = delivery_count(call);
-    args_command(args, "EVALSHA");
-    call->script_arg = args->count;
-    args_text(args, script_table[kind->script].sha1);
+    args_command(args, known ? "EVALSHA" : "EVAL");
+    if (known)
+        args_text(args, script->sha1);
+    else
+        args_bytes(args, script->text, script->len);
     args_number(args, (int64_t)key_count(call));
     put_keys(args, ledger, call);
     args_number(args, (int64_t)call->channel_count);
@@ -325,34 +331,26 @@ static void read_call(const struct call *call, const struct redisReply *reply, s
 }
 
 /* The server has forgotten some of the scripts: their calls again, with the text. */
-static bool send_texts(struct args *args, struct call *calls, size_t count, struct redisReply **replies,
+static bool send_texts(struct ledger_round *round, const struct call *calls, size_t count, struct redisReply **replies,
                        struct redis_link *link, int64_t limit_ms, struct errbuf *err)
 {
-    struct link_command *all = args_commands(args);
-    struct link_command *again = xcalloc(count, sizeof *again);
     struct redisReply **fresh = xcalloc(count, sizeof *fresh);
     size_t *index = xcalloc(count, sizeof *index);
-    size_t again_count = 0;
+    size_t again = 0;
+    args_clear(&round->args);
     for (size_t i = 0; i < count; i++) {
         const char *error = answer_error(replies[i]);
         if (!error || !script_forgotten(error)) continue;
-        const struct script *script = &script_table[kinds[calls[i].kind]->script];
-        args->value[calls[i].script_arg - 1] = "EVAL";
-        args->bytes[calls[i].script_arg - 1] = 4;
-        args->value[calls[i].script_arg] = script->text;
-        args->bytes[calls[i].script_arg] = script->len;
-        again[again_count] = all[i];
-        index[again_count++] = i;
+        put_call(&round->args, round->ledger, link, &calls[i], false);
+        index[again++] = i;
     }
-    bool ok = again_count == 0 || link_exchange(link, again, again_count, fresh, limit_ms, err);
-    for (size_t i = 0; i < again_count; i++) {
+    bool ok = again == 0 || args_exchange(&round->args, link, fresh, limit_ms, err);
+    for (size_t i = 0; i < again; i++) {
         freeReplyObject(replies[index[i]]);
         replies[index[i]] = fresh[i];
     }
     free(index);
     free(fresh);
-    free(again);
-    free(all);
     return ok;
 }
 
@@ -360,8 +358,7 @@ bool round_run(struct ledger_round *round, struct redis_link *link, int64_t limi
 {
     if (round_pending(round) == 0) return true;
     if (!link_is_open(link)) return errbuf_set(err, "redis: not connected");
-    struct args args;
-    args_init(&args);
+    args_clear(&round->args);
     struct call *calls = NULL, next;
     size_t count = 0, room = LINK_ROUND_MAX_BYTES;
     for (int kind = 0; kind < REQUEST_KIND_COUNT; kind++) {
@@ -373,14 +370,13 @@ bool round_run(struct ledger_round *round, struct redis_link *link, int64_t limi
         }
     }
     for (size_t i = 0; i < count; i++)
-        put_call(&args, round->ledger, link, &calls[i]);
+        put_call(&round->args, round->ledger, link, &calls[i], true);
     struct redisReply **replies = xcalloc(count, sizeof *replies);
-    bool ok = args_exchange(&args, link, replies, limit_ms, err);
-    if (ok) ok = send_texts(&args, calls, count, replies, link, limit_ms, err);
+    bool ok = args_exchange(&round->args, link, replies, limit_ms, err);
+    if (ok) ok = send_texts(round, calls, count, replies, link, limit_ms, err);
     for (size_t i = 0; i < count; i++)
         read_call(&calls[i], replies[i], link);
     args_free_replies(replies, count);
     free(calls);
-    args_fini(&args);
     return ok;
 }

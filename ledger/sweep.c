@@ -83,8 +83,8 @@ static bool place(const struct ledger *ledger, struct redis_link *link, const st
     }
     for (size_t i = 0; i < count; i++) {
         identity_name(&rows[i], name);
-        args_joined(&args, name, "");
-        args_joined(&args, rows[i].channel, "");
+        args_text(&args, name);
+        args_text(&args, rows[i].channel);
     }
     bool ok = args_read(&args, link, &replies, limit_ms, err);
     if (ok) *placed = answer_number_or_0(replies[0]);

@@ -21,7 +21,7 @@
 
 #include "runtime/buf.h"
 #include "runtime/die.h"
-#include "tests/sim/redis_db.h"
+#include "tests/sim/redis_command.h"
 
 #define CLIENTS_MAX   64
 #define ARGS_MAX      (1 << 18)
@@ -93,17 +93,6 @@ static void put_reply(struct buf *out, const struct redis_reply *reply)
 
 /* ---- commands ---- */
 
-/* The number at *at, with its line end behind it. False: not all of it is there yet. */
-static bool read_number(const struct buf *in, size_t *at, long long *out)
-{
-    const char *line = in->data + *at;
-    const char *end = memchr(line, '\n', in->len - *at);
-    if (end == NULL) return false;
-    *out = strtoll(line, NULL, 10);
-    *at += (size_t)(end - line) + 1;
-    return true;
-}
-
 /* Words of a line that is no RESP: what somebody types. Returns how many; *used is 0 while the line is not complete. */
 static size_t read_inline(const struct buf *in, size_t *used)
 {
@@ -123,22 +112,9 @@ static size_t read_inline(const struct buf *in, size_t *used)
 /* The next command in `in`, into args. *used is 0 while it is not complete. */
 static size_t read_command(const struct buf *in, size_t *used)
 {
-    long long count, len;
-    size_t at = 1;
     *used = 0;
     if (in->len == 0) return 0;
-    if (in->data[0] != '*') return read_inline(in, used);
-    if (!read_number(in, &at, &count)) return 0;
-    if (count < 0 || count > ARGS_MAX) die("sim_redis: a command of %lld words", count);
-    for (long long i = 0; i < count; i++) {
-        if (at >= in->len) return 0;
-        at++; /* the dollar sign */
-        if (!read_number(in, &at, &len) || at + (size_t)len + 2 > in->len) return 0;
-        args[i] = (struct redis_arg){in->data + at, (size_t)len};
-        at += (size_t)len + 2;
-    }
-    *used = at;
-    return (size_t)count;
+    return in->data[0] == '*' ? redis_command_read(in->data, in->len, args, ARGS_MAX, used) : read_inline(in, used);
 }
 
 static int64_t block_ms(size_t argc)

@@ -17,12 +17,14 @@
 #include <sys/socket.h>
 
 #include "runtime/die.h"
+#include "tests/sim/redis_command.h"
 #include "tests/sim/redis_hiredis.h"
 #include "tests/sim/sim.h"
 #include "tests/sim/sim_network.h"
 
 #define FD_FIRST        1000000 /* no descriptor of the real process */
 #define CONNECTIONS_MAX 64
+#define WORDS_MAX       4096 /* of one command */
 #define HOP_LEAST_US    50
 #define HOP_MOST_US     2000
 #define LATE_LEAST_US   (200 * SIM_MS)
@@ -203,25 +205,22 @@ static void message_free(struct sim_message *m)
     free(m);
 }
 
-int redisAppendCommandArgv(redisContext *context, int argc, const char **argv, const size_t *argvlen)
+int redisAppendFormattedCommand(redisContext *context, const char *bytes, size_t len)
 {
     struct connection *c = (struct connection *)context;
-    size_t total = 0;
+    static struct redis_arg words[WORDS_MAX];
+    size_t used;
     if (c->writing == NULL) c->writing = xcalloc(1, sizeof *c->writing);
     struct sim_message *m = c->writing;
     m->command = xrealloc_array(m->command, m->count + 1, sizeof *m->command);
     struct sim_command *command = &m->command[m->count++];
-    for (int i = 0; i < argc; i++)
-        total += argvlen[i] + 1;
-    command->argc = (size_t)argc;
-    command->arg = xrealloc_array(NULL, (size_t)argc, sizeof *command->arg);
-    char *at = command->bytes = xmalloc(total);
-    for (int i = 0; i < argc; i++) {
-        memcpy(at, argv[i], argvlen[i]);
-        at[argvlen[i]] = '\0';
-        command->arg[i] = (struct redis_arg){at, argvlen[i]};
-        at += argvlen[i] + 1;
-    }
+    command->bytes = xstrndup(bytes, len);
+    command->argc = redis_command_read(command->bytes, len, words, WORDS_MAX, &used);
+    if (used != len) die("sim: %zu bytes are not one command", len);
+    for (size_t i = 0; i < command->argc; i++) /* the CR behind each */
+        command->bytes[words[i].bytes + words[i].len - command->bytes] = '\0';
+    command->arg = xrealloc_array(NULL, command->argc, sizeof *command->arg);
+    memcpy(command->arg, words, command->argc * sizeof *words);
     return REDIS_OK;
 }
 

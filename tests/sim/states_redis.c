@@ -20,6 +20,7 @@
 #include "runtime/clock.h"
 #include "runtime/die.h"
 #include "runtime/log.h"
+#include "tests/sim/redis_command.h"
 #include "tests/sim/redis_hiredis.h"
 #include "tests/sim/sim_row.h"
 
@@ -75,14 +76,15 @@ void redisFree(redisContext *c)
     (void)c;
 }
 
-int redisAppendCommandArgv(redisContext *c, int argc, const char **argv, const size_t *argvlen)
+int redisAppendFormattedCommand(redisContext *c, const char *bytes, size_t len)
 {
-    struct redis_arg arg[512];
+    struct redis_arg words[512];
+    size_t used;
     (void)c;
-    if (argc > 512 || reply_count == REPLIES_MAX) die("states: a round is too large");
-    for (int i = 0; i < argc; i++)
-        arg[i] = (struct redis_arg){argv[i], argvlen[i]};
-    replies[reply_count++] = redis_hiredis_reply(redis_db_run(&live, (size_t)argc, arg));
+    if (reply_count == REPLIES_MAX) die("states: a round is too large");
+    size_t count = redis_command_read(bytes, len, words, sizeof words / sizeof words[0], &used);
+    if (used != len) die("states: %zu bytes are not one command", len);
+    replies[reply_count++] = redis_hiredis_reply(redis_db_run(&live, count, words));
     return REDIS_OK;
 }
 

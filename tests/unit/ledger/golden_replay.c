@@ -84,7 +84,7 @@ static void put_text(struct args *args, const char *name, const char *text)
 {
     if (text[0] == '\0') return;
     args_text(args, name);
-    args_joined(args, text, "");
+    args_text(args, text);
 }
 
 static void put_number(struct args *args, const char *name, int64_t number)

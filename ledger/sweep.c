@@ -73,13 +73,14 @@ static bool place(const struct ledger *ledger, struct redis_link *link, const st
     args_init(&args);
     args_command(&args, "EVAL");
     args_bytes(&args, script->text, script->len);
-    args_number(&args, (int64_t)(1 + 3 * count));
+    args_number(&args, (int64_t)(1 + 4 * count));
     args_key(&args, &ledger->names, NAMES_AGENDA, NULL);
     for (size_t i = 0; i < count; i++) {
         identity_name(&rows[i], name);
         args_key(&args, &ledger->names, NAMES_DELIVERY, name);
         args_key(&args, &ledger->names, NAMES_WAITING, rows[i].channel);
         args_key(&args, &ledger->names, NAMES_UNCERTAIN, rows[i].channel);
+        args_key(&args, &ledger->names, NAMES_CHANNEL, rows[i].channel);
     }
     for (size_t i = 0; i < count; i++) {
         identity_name(&rows[i], name);

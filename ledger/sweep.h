@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sweep: looks through all rows, a few at a time, for deliveries that are not settled and stand on no list, and puts
- * them on the agenda.
+ * sweep: looks through all rows, a few at a time, for deliveries that are not settled and to which nothing leads, and
+ * puts them, or their channels, on the agenda.
  *
  * Begins with the first connection, and anew whenever the server is another one (its run id): a machine that failed can
  * have brought back half of what a script wrote. Slow on purpose: 100 rows in a step, SWEEP_PAUSE_MS between two. No
@@ -32,8 +32,8 @@ void sweep_fini(struct sweep *sweep);
 /* When the next step is due, boot time; INT64_MAX while there is nothing to do. */
 int64_t sweep_due_ms(const struct sweep *sweep);
 
-/* The link is open, and the ledger is ours. *placed: how many this step put on the agenda. False: Redis did not answer,
- * err says why; the sweep begins again. */
+/* The link is open, and the ledger is ours. *placed: for how many deliveries this step did so. False: Redis did not
+ * answer, err says why; the sweep begins again. */
 MUSTCHECK bool sweep_step(struct sweep *sweep, const struct ledger *ledger, struct redis_link *link, int64_t limit_ms,
                           int64_t *placed, struct errbuf *err);
 

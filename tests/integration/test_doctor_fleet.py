@@ -81,6 +81,24 @@ def test_a_reconciler_puts_back_what_a_failed_machine_left_on_no_list():
         fleet.check_judge(**{"mastodon/brand/it-0": 1, first: 1, second: 1})
 
 
+def test_a_reconciler_puts_back_the_walk_and_the_channel_that_the_agenda_does_not_name():
+    """The agenda is what a script writes last: a machine that fails can bring back the lists without it."""
+    with Fleet(["mastodon", "forem"]) as fleet:
+        fleet.sim.fault("commit_then_close", "mastodon")
+        doubtful, = fleet.add_many("mastodon/brand", ["it-1"])
+        waits, = fleet.add_many("forem/brand", ["it-1"])
+        fleet.start("landfall", "pause", "forem/brand", "--why", "a test", "--config", fleet.config_path).wait_exit(0)
+        fleet.run_worker()
+        assert fleet.state(doubtful) == "uncertain" and fleet.row(waits)["reason"] == "paused"
+        fleet.db.hdel("lf:{0}:channel:forem/brand", "paused")
+        assert fleet.db.delete("lf:{0}:agenda") == 1
+        fleet.start_reconciler()
+        fleet.start_worker()
+        assert fleet.wait_state(doubtful, "published")["source"] == "read_back"
+        fleet.wait_state(waits, "published")
+        fleet.check_judge(**{doubtful: 1, waits: 1})
+
+
 def test_all_of_many_rows_are_looked_at():
     """More than one step and one page of names takes, others among them."""
     with Fleet(["mastodon"]) as fleet:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands on no list is put on the agenda; what has a place, or needs none, is left alone."""
+"""What nothing leads to is put on the agenda; what has a place, or needs none, is left alone."""
 import os
 
 import pytest
@@ -12,7 +12,7 @@ CH = "blog/main"
 def place(ledger, *names):
     keys, arguments = [ledger.key("agenda")], []
     for name in names:
-        keys += [ledger.key("delivery", name), ledger.key("waiting", CH), ledger.key("uncertain", CH)]
+        keys += [ledger.key("delivery", name), ledger.key("waiting", CH), ledger.key("uncertain", CH), ledger.key("channel", CH)]
         arguments += [name, CH]
     with open(os.path.join(FOLDER, "place.lua"), encoding="utf-8") as file:
         return ledger.client.eval(file.read(), len(keys), *keys, *arguments)
@@ -39,10 +39,39 @@ def test_what_stands_nowhere_is_due_now(ledger, state):
     assert before == (ledger.row(name), ledger.client.get(ledger.key("lease", name)), ledger.client.hgetall(ledger.key("counts")))
 
 
+def test_what_stands_in_a_list_that_the_agenda_does_not_name_is_due_now(ledger):
+    """The agenda is what a script writes last, so half of what it wrote ends in front of it."""
+    waits, doubtful = made(ledger, f"{CH}/a", "approved"), made(ledger, f"{CH}/b", "uncertain")
+    ledger.client.zadd(ledger.key("waiting", CH), {waits: 1})
+    ledger.client.delete(ledger.key("agenda"))
+    now = ledger.now()
+    assert place(ledger, waits, doubtful) == 2
+    assert {member for member, _ in ledger.client.zrange(ledger.key("agenda"), 0, -1, withscores=True)} == {f"channel:{CH}", f"walk:{CH}"}
+    assert now <= ledger.due(f"channel:{CH}") <= ledger.now() and now <= ledger.due(f"walk:{CH}") <= ledger.now()
+    assert place(ledger, waits, doubtful) == 0, "once"
+
+
+def test_a_channel_that_is_paused_stays_off_the_agenda(ledger):
+    waits = made(ledger, f"{CH}/a", "approved")
+    ledger.client.zadd(ledger.key("waiting", CH), {waits: 1})
+    ledger.client.delete(ledger.key("agenda"))
+    ledger.client.hset(ledger.key("channel", CH), "paused", "a person")
+    assert place(ledger, waits) == 0 and not ledger.client.exists(ledger.key("agenda"))
+
+
+def test_an_agenda_of_another_type_is_left_alone(ledger):
+    names = [made(ledger, f"{CH}/a", "approved"), made(ledger, f"{CH}/b", "claimed")]
+    ledger.client.delete(ledger.key("agenda"))
+    ledger.client.lpush(ledger.key("agenda"), "somebody else's")
+    before = ledger.dump()
+    assert place(ledger, *names) == 0 and ledger.dump() == before
+
+
 def test_the_place_that_something_has_is_kept(ledger):
     names = [made(ledger, f"{CH}/a", "approved"), made(ledger, f"{CH}/b", "claimed"), made(ledger, f"{CH}/c", "uncertain")]
     ledger.client.zrem(ledger.key("agenda"), "delivery:" + names[0])
     ledger.client.zadd(ledger.key("waiting", CH), {names[0]: 1})
+    ledger.client.zadd(ledger.key("agenda"), {f"channel:{CH}": 7})
     before = ledger.dump()
     assert place(ledger, *names) == 0 and ledger.dump() == before
 

@@ -160,12 +160,22 @@ static bool has_waitaof(const struct health *h)
     return major > 7 || (major == 7 && *end == '.' && strtol(end + 1, NULL, 10) >= 2);
 }
 
+/* The command that the configuration has workers ask with and our user may not use; NULL if there is none. */
+static const char *wait_denied(const struct checks_facts *facts)
+{
+    const struct config *config = facts->config;
+    const bool waits = config->redis_wait_replicas > 0 && config->redis_wait_fsync != CONFIG_WAIT_FSYNC_ALL;
+    if (waits && facts->health.wait_forbidden) return "WAIT";
+    return config->redis_wait_fsync != CONFIG_WAIT_FSYNC_NO && facts->health.waitaof_forbidden ? "WAITAOF" : NULL;
+}
+
 /* What the workers wait for before they send (redis.wait_). */
 void check_copies(const struct checks_facts *facts, struct finding *finding)
 {
     const struct health *h = &facts->health;
     const int64_t replicas = facts->config->redis_wait_replicas;
     const bool disks = facts->config->redis_wait_fsync != CONFIG_WAIT_FSYNC_NO;
+    const char *denied = wait_denied(facts);
     static const char cost[] = "Workers send nothing.";
     if (disks && !has_waitaof(h))
         finding_set(finding, SEVERITY_RISK, cost, "Run Redis 7.2 or later, or Valkey; or leave redis.wait_fsync at no.",
@@ -173,6 +183,9 @@ void check_copies(const struct checks_facts *facts, struct finding *finding)
     else if (disks && !h->append_only)
         finding_set(finding, SEVERITY_RISK, cost, "CONFIG SET appendonly yes, and the same in redis.conf.",
                     "redis.wait_fsync wants an append-only file, and appendonly is no");
+    else if (denied)
+        finding_set(finding, SEVERITY_RISK, cost, "ACL SETUSER for this user, and for that of the workers: allow it.",
+                    "redis.wait_ wants %s, which the user %s may not use", denied, h->user);
     else if (replicas > h->replicas)
         finding_set(finding, SEVERITY_RISK, cost, "Start the replicas that are missing, or lower redis.wait_replicas.",
                     "redis.wait_replicas is %" PRId64 ", and %" PRId64 " are connected", replicas, h->replicas);

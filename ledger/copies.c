@@ -19,6 +19,7 @@
 
 /* What is asked, in this order. */
 enum question { ASK_MAKE, ASK_WRITE, ASK_REPLICAS, ASK_DISKS, ASK_COUNT };
+static const char *const question_words[] = {"SET", "PEXPIRE", "WAIT", "WAITAOF"};
 
 struct copies {
     const struct config *config;
@@ -226,7 +227,7 @@ static enum copies_news receive(struct copies *copies, int64_t now_ms, uint64_t 
             link_close(copies->link);
             errbuf_set(err, "redis: no answer to WAIT within its time limit");
             return failed(copies, now_ms);
-        case LINK_LOST: return failed(copies, now_ms);
+        case LINK_LOST: errbuf_prefix(err, "asked for %s", question_words[question]); return failed(copies, now_ms);
         case LINK_ANSWER: break;
         }
         copies->asked[question] = false;

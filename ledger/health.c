@@ -67,9 +67,15 @@ static const char *const commands_of_ours[] = {
     "XREADGROUP GROUP g c STREAMS K >",
 };
 
+/* What workers send beside those where redis.wait_ asks for copies. A server that does not know one answers with an
+ * error, which is no word about a right. */
+static const char *const commands_of_copies[] = {"WAIT 0 1", "WAITAOF 0 0 1"};
+
 #define WORDS_BYTES    40
 #define COMMANDS_COUNT (sizeof commands_of_ours / sizeof commands_of_ours[0])
 #define SCRIPTS_COUNT  (sizeof commands_of_scripts / sizeof commands_of_scripts[0])
+#define COPIES_COUNT   (sizeof commands_of_copies / sizeof commands_of_copies[0])
+#define RIGHTS_COUNT   (COMMANDS_COUNT + SCRIPTS_COUNT + COPIES_COUNT)
 
 /* ---- INFO: lines "name:value" */
 
@@ -254,25 +260,33 @@ static int take_forbidden(struct redisReply **replies, const char *const *lines,
     return forbidden;
 }
 
+static void take_rights(struct redisReply **replies, struct health *out)
+{
+    struct redisReply **of_scripts = replies + COMMANDS_COUNT, **of_copies = of_scripts + SCRIPTS_COUNT;
+    out->forbidden_count =
+        take_forbidden(replies, commands_of_ours, COMMANDS_COUNT, out, out->forbidden, sizeof out->forbidden);
+    (void)take_forbidden(of_scripts, commands_of_scripts, SCRIPTS_COUNT, out, out->reload_forbidden,
+                         sizeof out->reload_forbidden);
+    out->wait_forbidden = !answer_is(of_copies[0], "OK") && !answer_error(of_copies[0]);
+    out->waitaof_forbidden = !answer_is(of_copies[1], "OK") && !answer_error(of_copies[1]);
+}
+
 static bool read_rights(const struct ledger *ledger, struct redis_link *link, struct health *out, int64_t limit_ms,
                         struct errbuf *err)
 {
     struct args args;
-    struct redisReply *replies[COMMANDS_COUNT + SCRIPTS_COUNT] = {NULL};
-    char(*words)[WORDS_BYTES] = xcalloc(COMMANDS_COUNT + SCRIPTS_COUNT, sizeof *words);
+    struct redisReply *replies[RIGHTS_COUNT] = {NULL};
+    char(*words)[WORDS_BYTES] = xcalloc(RIGHTS_COUNT, sizeof *words), (*at)[WORDS_BYTES] = words;
     args_init(&args);
     for (size_t i = 0; i < COMMANDS_COUNT; i++)
-        put_dry_run(&args, &ledger->names, out->user, commands_of_ours[i], words[i]);
+        put_dry_run(&args, &ledger->names, out->user, commands_of_ours[i], *at++);
     for (size_t i = 0; i < SCRIPTS_COUNT; i++)
-        put_dry_run(&args, &ledger->names, "default", commands_of_scripts[i], words[COMMANDS_COUNT + i]);
+        put_dry_run(&args, &ledger->names, "default", commands_of_scripts[i], *at++);
+    for (size_t i = 0; i < COPIES_COUNT; i++)
+        put_dry_run(&args, &ledger->names, out->user, commands_of_copies[i], *at++);
     bool ok = args_ask(&args, link, replies, limit_ms, err);
-    if (ok) {
-        out->forbidden_count =
-            take_forbidden(replies, commands_of_ours, COMMANDS_COUNT, out, out->forbidden, sizeof out->forbidden);
-        (void)take_forbidden(replies + COMMANDS_COUNT, commands_of_scripts, SCRIPTS_COUNT, out, out->reload_forbidden,
-                             sizeof out->reload_forbidden);
-    }
-    for (size_t i = 0; i < COMMANDS_COUNT + SCRIPTS_COUNT; i++)
+    if (ok) take_rights(replies, out);
+    for (size_t i = 0; i < RIGHTS_COUNT; i++)
         if (replies[i]) freeReplyObject(replies[i]);
     args_fini(&args);
     free(words);

@@ -30,6 +30,7 @@ struct health {
     char acl_refused[128];                          /* "": ACL DRYRUN was answered */
     char forbidden[256];                            /* commands of ours that the user lacks, with spaces between */
     int forbidden_count;
+    bool wait_forbidden, waitaof_forbidden; /* our user lacks them; false also where that is not known */
     char reload_forbidden[256]; /* as forbidden, of the user `default`: Redis reads its append-only file as that user */
     bool has_queue, has_group;  /* the stream `queue`, its group `workers` */
     int64_t entries_added;      /* to the queue, ever; HEALTH_UNKNOWN */

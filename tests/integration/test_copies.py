@@ -185,6 +185,22 @@ def test_a_server_that_cannot_wait_for_disks_is_named_and_nothing_is_sent():
         assert worker.stop(20) == 0
 
 
+@together.test
+def test_a_user_that_may_not_wait_is_named_and_the_right_goes_on():
+    with Copied() as fleet:
+        fleet.db.execute_command("ACL", "SETUSER", "hasty", "on", "nopass", "~*", "&*", "+@all", "-wait")
+        fleet.config_extra["redis"].update(url=f"redis://hasty@127.0.0.1:{fleet.redis.port}", password_file=fleet.write_secret("redis", "any"))
+        fleet.write_config()
+        worker = fleet.start_worker()
+        deliveries = fleet.add_many(FOREM, ["it-1"])
+        worker.wait_output("asked for WAIT: redis: NOPERM")
+        assert "wants WAIT, which the user hasty may not use" in doctor(fleet)["what"]
+        assert fleet.states(deliveries) == {None: 1} and fleet.writes() == 0
+        fleet.db.execute_command("ACL", "SETUSER", "hasty", "+wait")
+        fleet.wait_states(deliveries, "published")
+        assert doctor(fleet)["severity"] == "ok" and worker.stop(20) == 0
+
+
 @pytest.mark.skipif(not newer_server(), reason="WAITAOF needs Redis 7.2 or later, or Valkey: $LANDFALL_REDIS_SERVER names one")
 @pytest.mark.parametrize("fsync, policy", [("local", "always"), ("local", "everysec"), ("all", "everysec")])
 def test_a_claim_that_is_on_disk_is_sent(fsync, policy):

@@ -120,9 +120,9 @@ def test_replication(cli):
 
 
 def test_rights(cli):
-    def user(name, *rules):
+    def user(name, *rules, **redis):
         cli.client.execute_command("ACL", "SETUSER", name, "on", "nopass", *rules)
-        cli.config(redis={"url": cli.redis.url.replace("//", f"//{name}@")})
+        cli.config(redis={"url": cli.redis.url.replace("//", f"//{name}@"), **redis})
         return doctor(cli, env={"LANDFALL_REDIS_PASSWORD": "any"})[0]
     assert user("all", "~lf:*", "+@all")["rights"]["severity"] == "ok"
     advised = user("advised", "~lf:*", "+@all", "-@dangerous", "+info", "+role", "+acl|dryrun")
@@ -131,6 +131,11 @@ def test_rights(cli):
     assert found["rights"]["severity"] == "unsafe" and "XGROUP" in found["rights"]["what"] and "ZADD" in found["rights"]["what"]
     found = user("keys", "~other:*", "%R~lf:*", "+@all")
     assert found["rights"]["severity"] == "unsafe" and "HSET" in found["rights"]["what"] and "HGET" not in found["rights"]["what"].split()
+    # What workers ask for copies with counts where they are to ask.
+    found = user("hasty", "~lf:*", "+@all", "-wait")
+    assert found["rights"]["severity"] == found["copies"]["severity"] == "ok"
+    found = user("hasty", wait_replicas=1)
+    assert found["copies"]["severity"] == "risk" and "wants WAIT, which the user hasty may not use" in found["copies"]["what"], found["copies"]
     # As a managed service has it: no CONFIG, no ACL. What cannot be known is said, and nothing is concluded.
     found = user("managed", "~lf:*", "+@all", "-config", "-acl", "-@admin", "+info", "+role")
     assert found["rights"]["severity"] == "note" and "NOPERM" in found["rights"]["what"]

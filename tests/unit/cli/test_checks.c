@@ -114,6 +114,34 @@ static void test_copies(void **state)
     }
 }
 
+static void test_the_right_to_wait(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t wanted;
+        int fsync;
+        bool wait, waitaof;
+        const char *lacks; /* NULL: what is lacked is not needed */
+    } cases[] = {
+        {1, CONFIG_WAIT_FSYNC_NO, true, false, "wants WAIT,"},       {1, CONFIG_WAIT_FSYNC_NO, false, true, NULL},
+        {0, CONFIG_WAIT_FSYNC_LOCAL, false, true, "wants WAITAOF,"}, {0, CONFIG_WAIT_FSYNC_LOCAL, true, false, NULL},
+        {1, CONFIG_WAIT_FSYNC_LOCAL, true, true, "wants WAIT,"},     {1, CONFIG_WAIT_FSYNC_ALL, true, false, NULL},
+        {1, CONFIG_WAIT_FSYNC_ALL, true, true, "wants WAITAOF,"},    {0, CONFIG_WAIT_FSYNC_NO, true, true, NULL},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct fixture f;
+        sound(&f);
+        f.config.redis_wait_replicas = cases[i].wanted;
+        f.config.redis_wait_fsync = cases[i].fsync;
+        f.facts.health.wait_forbidden = cases[i].wait;
+        f.facts.health.waitaof_forbidden = cases[i].waitaof;
+        snprintf(f.facts.health.version, sizeof(f.facts.health.version), "7.2.0");
+        const struct finding finding = look("copies", &f);
+        assert_int_equal(finding.severity, cases[i].lacks ? SEVERITY_RISK : SEVERITY_OK);
+        if (cases[i].lacks) assert_contains(finding.what.text, cases[i].lacks);
+    }
+}
+
 static void test_role(void **state)
 {
     (void)state;
@@ -240,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_a_sound_fleet),
         cmocka_unit_test(test_version),
         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_the_right_to_wait),
         cmocka_unit_test(test_role),
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_settings_that_are_not_known),

@@ -117,7 +117,7 @@ static void too_few_copies_in_each_way(void **state)
         {1, CONFIG_WAIT_FSYNC_NO, {"$-1\r\n", ":0\r\n", ":1\r\n"}, "the heartbeat is gone"},
         {1, CONFIG_WAIT_FSYNC_NO, {MADE, "+five\r\n"}, "cannot be read"},
         {1, CONFIG_WAIT_FSYNC_NO, {"-OOM command not allowed\r\n", ":1\r\n", ":1\r\n"}, "OOM"},
-        {1, CONFIG_WAIT_FSYNC_NO, {MADE, "-NOPERM this user has no rights\r\n"}, "NOPERM"},
+        {1, CONFIG_WAIT_FSYNC_NO, {MADE, "-NOPERM this user has no rights\r\n"}, "asked for WAIT: redis: NOPERM"},
         {1, CONFIG_WAIT_FSYNC_NO, {MADE, "-UNBLOCKED force unblock\r\n"}, "changed its role"},
         {1, CONFIG_WAIT_FSYNC_NO, {MADE, "close"}, "redis: "},
         {1, CONFIG_WAIT_FSYNC_NO, {MADE, "hang"}, "no answer to WAIT"},

@@ -191,6 +191,7 @@ static void keep_link(struct reconciler *r)
 {
     struct errbuf err = {{0}};
     struct reads_overview overview;
+    if (!link_is_open(r->link)) comeback_lost(&r->comeback);
     if (link_keep(r->link, &err)) {
         if (r->clock_known || r->stopping) return;
         if (reconciler_read_time(r, &overview, &err)) return;

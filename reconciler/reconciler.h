@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ledger/comeback.h"
 #include "ledger/leap.h"
 #include "ledger/reads.h"
 #include "ledger/round.h"
@@ -163,6 +164,7 @@ struct reconciler {
     int exit_code;          /* of a stop that a person must look at; 0: none */
     int64_t next_agenda_ms; /* boot time */
     bool clock_known;
+    struct comeback comeback;
     struct leap leap; /* link_clock() follows every one of them */
     int64_t resolved_count;
     /* Which deliveries walks take; NULL: all. The others stay as they are. */

@@ -27,10 +27,12 @@ static bool is_ours(struct reconciler *r, const struct reads_epoch *epoch, struc
 
 bool reconciler_read_time(struct reconciler *r, struct reads_overview *overview, struct errbuf *err)
 {
-    const int64_t sent = clock_boottime_ms();
-    if (!reads_overview(&r->ledger, r->link, overview, r->config->redis_round_limit_ms, err)) return false;
+    const int64_t sent = clock_boottime_ms(), limit_ms = r->config->redis_round_limit_ms;
+    bool returned;
+    if (!reads_overview(&r->ledger, r->link, overview, limit_ms, err)) return false;
     if (!is_ours(r, &overview->epoch, err)) return false;
     const int64_t received = clock_boottime_ms();
+    if (!comeback_home(&r->comeback, &r->ledger, r->link, overview, limit_ms, &returned, err)) return false;
     server_clock_note(link_clock(r->link), overview->now_ms, sent, received);
     leap_look(&r->leap, link_clock(r->link), r->ledger.longest_window_ms);
     r->clock_known = true;

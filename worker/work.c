@@ -5,6 +5,7 @@
  */
 #include "worker/spool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,26 +38,42 @@ void work_foreign(struct worker *w, const char *theirs)
     worker_stop(w, 1);
 }
 
+/* What these attempts were claimed of may be forgotten there: their reports are told so (attempt_report_to()). */
+static void forget_servers(struct worker *w)
+{
+    for (int i = 0; i < w->slot_count; i++)
+        if (w->slots[i].run_id[0] != '\0') snprintf(w->slots[i].run_id, sizeof w->slots[i].run_id, "-");
+}
+
 /* Not even taking is harmless in another environment's ledger: what is handed out again and again is put aside. */
 static void come_home(struct worker *w)
 {
     struct errbuf err = {{0}};
     struct reads_overview overview;
+    bool returned = false;
     w->next_home_check_ms = clock_boottime_ms() + WORKER_HOME_MS;
     if (!reads_overview(&w->ledger, w->link, &overview, w->config->redis_round_limit_ms, &err)) {
         log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
         return;
     }
-    w->at_home = setup_home(&w->ledger, &overview.epoch, &err);
-    if (w->at_home) return;
-    log_event_limited(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", err.text));
-    worker_stop(w, 1);
+    if (!setup_home(&w->ledger, &overview.epoch, &err)) {
+        log_event_limited(LOG_LEVEL_FATAL, "ledger.environment", LOG_S("why", err.text));
+        worker_stop(w, 1);
+        return;
+    }
+    w->at_home =
+        comeback_home(&w->comeback, &w->ledger, w->link, &overview, w->config->redis_round_limit_ms, &returned, &err);
+    if (!w->at_home) log_event_limited(LOG_LEVEL_WARN, "ledger.lost", LOG_S("why", err.text));
+    if (returned) forget_servers(w);
 }
 
 static void keep_link(struct worker *w)
 {
     struct errbuf err = {{0}};
-    if (!link_is_open(w->link)) w->at_home = false; /* another connection may be another server */
+    if (!link_is_open(w->link)) {
+        w->at_home = false; /* another connection may be another server */
+        comeback_lost(&w->comeback);
+    }
     if (link_keep(w->link, &err)) {
         if (!w->at_home && clock_boottime_ms() >= w->next_home_check_ms) come_home(w);
         return;

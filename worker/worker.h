@@ -30,6 +30,7 @@
 #include "ledger/attempt_report.h"
 #include "ledger/copies.h"
 #include "ledger/feed.h"
+#include "ledger/comeback.h"
 #include "ledger/leap.h"
 #include "ledger/round.h"
 #include "platforms/auth.h"
@@ -130,7 +131,7 @@ struct slot {
     struct form form;           /* the same, to be filled */
     bool has_form;
     char token[CLAIM_TOKEN_BYTES];
-    char run_id[LINK_RUN_ID_BYTES]; /* of the server that was first asked with this token */
+    char run_id[LINK_RUN_ID_BYTES]; /* of the server that was first asked with this token; "-" if that was left */
     struct claim_request claim;
     struct row row;                                                /* as the ledger said last */
     enum { COPIES_ENOUGH, COPIES_AWAITED, COPIES_MISSING } copied; /* of what the ledger answered last */
@@ -163,6 +164,7 @@ struct worker {
     struct copies *copies; /* NULL: none are waited for */
     struct ledger_round *round;
     struct leap leap;
+    struct comeback comeback;
     struct spool *spool; /* NULL: outcomes are kept in memory only */
     struct transfer_pool *pool;
     struct keeper_fleet fleet;

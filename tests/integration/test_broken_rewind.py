@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """A Redis that was set back, while what it has forgotten is still being executed by the platform."""
+import contextlib
+import os
 import subprocess
 import time
 
 from lib.fleet import TIMES, UNPACED, Fleet
 from lib.procs import wait_for
+from lib.redis_server import RedisServer
 from lib.together import Together
 from lib.tree import program
 
@@ -73,6 +76,90 @@ def test_a_refusal_that_is_told_late_does_not_hide_a_later_post():
         row = fleet.wait_state(delivery, "published")
         assert (row["source"], row["attempt"]) == ("read_back", "1")
         assert fleet.sim.delivery(delivery)["commits"] == 1
+
+
+def landfall(fleet, *words):
+    subprocess.run([program("landfall"), *words, "--config", fleet.config_path], capture_output=True, check=True, timeout=60, cwd=fleet.dir)
+
+
+class TwoServers(Fleet):
+    """A fleet whose Redis has a replica. Programs know one address, which leads to either of the two."""
+
+    def __init__(self, **options):
+        super().__init__(["forem"], redis_options={"repl_diskless_sync_delay": "0"}, **options)
+
+    def __enter__(self):
+        super().__enter__()
+        self.address = os.path.join(self.dir, "redis.sock")
+        self.other = RedisServer(replicaof=f"127.0.0.1 {self.redis.port}", repl_ping_replica_period="1")
+        self.other.__enter__()
+        wait_for(lambda: self.other.client().info("replication")["master_link_status"] == "up", 30, "the replica's first copy")
+        self.config_extra = {"redis": {"url": f"unix://{self.address}"}}
+        self.write_config()
+        self.move_to(self.redis)
+        return self
+
+    def __exit__(self, *exc):
+        with contextlib.suppress(AttributeError):
+            self.other.close()
+        super().__exit__(*exc)
+
+    def move_to(self, server):
+        """The address leads there from now on, and whoever is connected has to come again."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.address)
+        os.symlink(server.socket_path, self.address)
+        for one in (self.redis, self.other):
+            one.client().client_kill_filter(_type="normal")
+
+    def promote(self, delivery, state):
+        """The replica, once it knows the delivery so, is the master: the first one stands still and hears of nothing."""
+        wait_for(lambda: self.other.client().hget(f"lf:{{0}}:delivery:{delivery}", "state") == state, 20, "the copy")
+        self.other.client().execute_command("REPLICAOF", "NO", "ONE")
+        self.move_to(self.other)
+
+    def wait_worker_at(self, server, name):
+        wait_for(lambda: any(one["name"] == name for one in server.client().client_list()), 20, "the worker to come")
+
+
+@together.test
+def test_a_server_that_was_left_and_is_used_again_counts_as_set_back():
+    """It has not been restarted, so its run id is the one that its ledger knows; what was sent meanwhile it has never heard of."""
+    with TwoServers(channel=UNPACED) as fleet:
+        worker = fleet.start_worker()
+        first, = fleet.add_many("forem/brand", ["first"])
+        fleet.wait_state(first, "published")
+        landfall(fleet, "pause", "forem/brand", "--why", "a test")
+        delivery, = fleet.add_many("forem/brand", ["it-1"])
+        fleet.wait_state(delivery, "approved")
+        fleet.promote(delivery, "approved")
+        fleet.start_reconciler()
+        landfall(fleet, "resume", "forem/brand", "--why", "a test")
+        row = f"lf:{{0}}:delivery:{delivery}"
+        wait_for(lambda: fleet.other.client().hget(row, "state") == "published", 40, "it to be published by the other server")
+        fleet.move_to(fleet.redis)
+        worker.wait_output("ledger.comeback")
+        landfall(fleet, "resume", "forem/brand", "--why", "a test")
+        wait_for(lambda: fleet.row(delivery)["reason"] != "paused", 20, "the claim to be answered")
+        row = fleet.row(delivery)
+        assert (row["state"], row["reason"]) == ("approved", "ledger_rewound"), "it waits, and is then read back"
+        assert fleet.sim.report()["totals"]["writes"] == 2, "nothing was sent again"
+
+
+@together.test
+def test_a_refusal_of_an_attempt_whose_server_was_left_meanwhile_is_no_last_word():
+    times = {**TIMES, "lease_ms": 12000}
+    with TwoServers(channel={"forem": {**UNPACED["forem"], "times": times, "write_limit_ms": 8000}}) as fleet:
+        fleet.sim.fault("status", "forem", status=422, body='{"error": "Title is too long", "status": 422}', delay_ms=4000)
+        worker = fleet.start_worker(env={"LANDFALL_WORKER_NAME": "late"})
+        delivery, = fleet.add_many("forem/brand", ["it-1"])
+        fleet.sim.wait("writes")
+        fleet.promote(delivery, "claimed")
+        fleet.wait_worker_at(fleet.other, "late")
+        fleet.move_to(fleet.redis)
+        worker.wait_output("outcome=refused")
+        row = fleet.row(delivery)
+        assert (row["state"], row["reason"], row.get("in_doubt")) == ("uncertain", "refused_in_doubt", "rewound"), row
 
 
 @together.test

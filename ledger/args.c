@@ -9,11 +9,11 @@
 
 #include "ledger/answer.h"
 #include "runtime/die.h"
+#include "runtime/digits.h"
 
-#define FIRST_BYTES  1024
-#define KEPT_BYTES   ((size_t)4 << 20) /* of what is used again; a round has 1 MiB, or one large item */
-#define COUNT_BYTES  16                /* "*<number of arguments>\r\n" */
-#define NUMBER_BYTES 24
+#define FIRST_BYTES 1024
+#define KEPT_BYTES  ((size_t)4 << 20) /* of what is used again; a round has 1 MiB, or one large item */
+#define COUNT_BYTES 16                /* "*<number of arguments>\r\n" */
 
 void args_init(struct args *args)
 {
@@ -46,19 +46,10 @@ static char *reserve(struct args *args, size_t more)
     return args->wire + args->len;
 }
 
-/* Written from the last digit on, to the left of end: printf takes a thousand instructions. Returns the first. */
-static char *digits_before(char *end, uint64_t number)
-{
-    do
-        *--end = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    return end;
-}
-
 /* "$<len>\r\n...\r\n"; returns where the argument's bytes go. */
 static char *next_argument(struct args *args, size_t len)
 {
-    char text[NUMBER_BYTES], *end = text + sizeof text, *first = digits_before(end, len);
+    char text[DIGITS_BYTES], *const end = text + sizeof text, *first = digits_before(end, (int64_t)len);
     const size_t digits = (size_t)(end - first);
     char *at = reserve(args, 1 + digits + 2 + len + 2);
     *at++ = '$';
@@ -84,9 +75,8 @@ void args_text(struct args *args, const char *text)
 
 void args_number(struct args *args, int64_t number)
 {
-    char text[NUMBER_BYTES], *end = text + sizeof text;
-    char *at = digits_before(end, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
-    if (number < 0) *--at = '-';
+    char text[DIGITS_BYTES], *end = text + sizeof text;
+    char *at = digits_before(end, number);
     args_bytes(args, at, (size_t)(end - at));
 }
 
@@ -122,7 +112,7 @@ static struct link_command finished(const struct args *args, size_t command)
     const struct args_command *c = &args->commands[command];
     const size_t end = command + 1 < args->command_count ? args->commands[command + 1].at : args->len;
     char *first = args->wire + c->at + COUNT_BYTES;
-    first = digits_before(memcpy(first - 2, "\r\n", 2), c->count);
+    first = digits_before(memcpy(first - 2, "\r\n", 2), (int64_t)c->count);
     *--first = '*';
     return (struct link_command){first, (size_t)(args->wire + end - first)};
 }

@@ -12,6 +12,7 @@
 #include "ledger/errors.h"
 #include "ledger/link_private.h"
 #include "runtime/die.h"
+#include "runtime/log.h"
 #include "runtime/random.h"
 
 static char *copy(const char *text)
@@ -161,6 +162,7 @@ static struct redisReply *read_one(struct redis_link *link, int64_t deadline_ms,
             return NULL;
         }
         if (reply) return reply;
+        log_flush(); /* the wait may be long */
         int64_t left = deadline_ms - clock_boottime_ms();
         struct pollfd fd = {.fd = link->context->fd, .events = POLLIN};
         int ready = left > 0 ? poll(&fd, 1, (int)left) : 0;

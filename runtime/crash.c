@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/log.h"
+
 static char armed_point[64]; /* "": none */
 static long armed_count;
 
@@ -45,6 +47,7 @@ bool crash_configure(const char *environment, const char *const *points, struct 
 void crash_point(const char *point)
 {
     if (armed_point[0] == '\0' || strcmp(armed_point, point) != 0 || --armed_count > 0) return;
+    log_flush(); /* tests read what was done before */
     kill(getpid(), SIGKILL);
     for (;;) /* a pending SIGKILL may take a moment; nothing more may happen meanwhile */
         pause();

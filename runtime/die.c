@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "runtime/log.h"
 
 _Noreturn void die(const char *format, ...)
 {
@@ -19,6 +20,7 @@ _Noreturn void die(const char *format, ...)
     va_end(arguments);
     size_t len = strlen(line);
     line[len++] = '\n';
+    log_flush();
     ssize_t written = write(STDERR_FILENO, line, len);
     (void)written; /* there is nobody left to tell */
     abort();

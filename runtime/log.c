@@ -2,15 +2,18 @@
 #include "runtime/log.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 #include "runtime/buf.h"
 #include "runtime/clock.h"
+#include "runtime/digits.h"
 #include "runtime/secret.h"
 #include "runtime/utf8.h"
 
-#define LINE_MAX_BYTES  (64 * 1024)
+#define LINE_MAX_BYTES (64 * 1024)
+#define HELD_MAX_BYTES PIPE_BUF /* at most so much is written at once: a pipe does not mix it with what others write   \
+                                 */
 #define VALUE_OUT_BYTES (8 * LOG_VALUE_MAX_BYTES) /* the longest escape of one byte has six, and the mark of a cut */
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", "fatal"};
@@ -18,11 +21,13 @@ static const char *const level_names[] = {"debug", "info", "warn", "error", "fat
 static struct {
     enum log_level level;
     enum log_format format;
-    struct buf line;  /* reused: a log line costs no allocation */
+    struct buf lines; /* those that are held, and the one that is being made; reused: a line costs no allocation */
+    size_t whole;     /* bytes of lines that are finished */
     struct buf value; /* one escaped value */
+    bool held;
 } sink = {.level = LOG_LEVEL_INFO,
           .format = LOG_FORMAT_LOGFMT,
-          .line = {.max_bytes = LINE_MAX_BYTES},
+          .lines = {.max_bytes = LINE_MAX_BYTES + HELD_MAX_BYTES},
           .value = {.max_bytes = VALUE_OUT_BYTES}};
 
 static struct {
@@ -67,6 +72,16 @@ static bool append_character(struct buf *out, const char *text, size_t len, uint
     return c == ' ' || c == '=';
 }
 
+/* How many bytes from the first on stand in a line as they are, whatever the format. */
+static size_t plain_run(const char *text, size_t len)
+{
+    size_t run = 0;
+    while (run < len && text[run] > ' ' && text[run] < 0x7F && text[run] != '"' && text[run] != '\\' &&
+           text[run] != '=')
+        run++;
+    return run;
+}
+
 /* sink.value = text with secrets masked, escaped and cut; true if logfmt needs quotes. */
 static bool escape_value(const char *text, size_t len)
 {
@@ -79,6 +94,13 @@ static bool escape_value(const char *text, size_t len)
         if (i >= LOG_VALUE_MAX_BYTES) {
             buf_append_text(out, "...");
             break;
+        }
+        size_t left = len < LOG_VALUE_MAX_BYTES ? len - i : LOG_VALUE_MAX_BYTES - i;
+        size_t plain = secret_search(text + i, len - i, plain_run(text + i, left));
+        if (plain > 0) {
+            buf_append(out, text + i, plain);
+            i += plain;
+            continue;
         }
         size_t hidden = secret_match(text + i, len - i);
         if (hidden > 0) {
@@ -98,29 +120,29 @@ static bool escape_value(const char *text, size_t len)
     return quotes;
 }
 
+/* ` key=` or `,"key":` */
+static void append_key(const char *key)
+{
+    const bool json = sink.format == LOG_FORMAT_JSON;
+    buf_append(&sink.lines, json ? ",\"" : " ", json ? 2 : 1);
+    buf_append_text(&sink.lines, key);
+    buf_append(&sink.lines, json ? "\":" : "=", json ? 2 : 1);
+}
+
 static void append_value(const char *key, const char *text, size_t len)
 {
-    bool quotes = escape_value(text, len);
-    if (sink.format == LOG_FORMAT_JSON) {
-        buf_append_format(&sink.line, ",\"%s\":\"%s\"", key, buf_text(&sink.value));
-    } else {
-        const char *quote = quotes ? "\"" : "";
-        buf_append_text(&sink.line, " ");
-        buf_append_text(&sink.line, key);
-        buf_append_text(&sink.line, "=");
-        buf_append_text(&sink.line, quote);
-        buf_append(&sink.line, buf_text(&sink.value), sink.value.len);
-        buf_append_text(&sink.line, quote);
-    }
+    const size_t quote = escape_value(text, len) || sink.format == LOG_FORMAT_JSON ? 1 : 0;
+    append_key(key);
+    buf_append(&sink.lines, "\"", quote);
+    buf_append(&sink.lines, buf_text(&sink.value), sink.value.len);
+    buf_append(&sink.lines, "\"", quote);
 }
 
 static void append_integer(const char *key, int64_t value)
 {
-    if (sink.format == LOG_FORMAT_JSON) {
-        buf_append_format(&sink.line, ",\"%s\":%" PRId64, key, value);
-    } else {
-        buf_append_format(&sink.line, " %s=%" PRId64, key, value);
-    }
+    char text[DIGITS_BYTES], *const end = text + sizeof text, *first = digits_before(end, value);
+    append_key(key);
+    buf_append(&sink.lines, first, (size_t)(end - first));
 }
 
 static void append_field(const struct log_field *field)
@@ -132,31 +154,81 @@ static void append_field(const struct log_field *field)
     }
 }
 
-static void write_line(enum log_level level, const char *event, const struct log_field *fields, int64_t suppressed)
+/* ---- lines ---- */
+
+/* Finished lines leave. What stderr does not take is lost. */
+static void write_out(size_t len)
 {
+    ssize_t written = 0;
+    do {
+        written = write(STDERR_FILENO, sink.lines.data, len);
+    } while (written < 0 && errno == EINTR);
+    sink.lines.len -= len;
+    sink.whole -= len;
+    memmove(sink.lines.data, sink.lines.data + len, sink.lines.len);
+}
+
+void log_flush(void)
+{
+    if (sink.whole > 0) {
+        write_out(sink.whole);
+    }
+}
+
+void log_hold(void)
+{
+    sink.held = true;
+}
+
+void log_release(void)
+{
+    sink.held = false;
+    log_flush();
+}
+
+static void begin_line(enum log_level level, const char *event)
+{
+    struct buf *out = &sink.lines;
     char time[CLOCK_RFC3339_SIZE];
     bool json = sink.format == LOG_FORMAT_JSON;
-    ssize_t written = 0;
 
-    buf_clear(&sink.line);
     clock_rfc3339(clock_wall_ms(), time);
-    if (json) {
-        buf_append_format(&sink.line, "{\"time\":\"%s\",\"level\":\"%s\",\"event\":\"%s\"", time, level_names[level],
-                          event);
-    } else {
-        buf_append_format(&sink.line, "%s level=%s event=%s", time, level_names[level], event);
+    buf_append_text(out, json ? "{\"time\":\"" : "");
+    buf_append_text(out, time);
+    buf_append_text(out, json ? "\",\"level\":\"" : " level=");
+    buf_append_text(out, level_names[level]);
+    buf_append_text(out, json ? "\",\"event\":\"" : " event=");
+    buf_append_text(out, event);
+    buf_append_text(out, json ? "\"" : "");
+}
+
+/* Lines of the normal course wait for others of their turn; what somebody should see takes them along. */
+static void end_line(enum log_level level)
+{
+    const size_t before = sink.whole;
+
+    buf_append_text(&sink.lines, sink.format == LOG_FORMAT_JSON ? "}\n" : "\n");
+    sink.whole = sink.lines.len;
+    if (before > 0 && sink.whole > HELD_MAX_BYTES) {
+        write_out(before);
     }
-    for (const struct log_field *field = fields; field->key && sink.line.len < LINE_MAX_BYTES - VALUE_OUT_BYTES - 256;
-         field++) {
+    if (!sink.held || level >= LOG_LEVEL_WARN) {
+        log_flush();
+    }
+}
+
+static void write_line(enum log_level level, const char *event, const struct log_field *fields, int64_t suppressed)
+{
+    const size_t room_end = sink.whole + LINE_MAX_BYTES - VALUE_OUT_BYTES - 256;
+
+    begin_line(level, event);
+    for (const struct log_field *field = fields; field->key && sink.lines.len < room_end; field++) {
         append_field(field);
     }
     if (suppressed > 0) {
         append_integer("suppressed", suppressed);
     }
-    buf_append_text(&sink.line, json ? "}\n" : "\n");
-    do {
-        written = write(STDERR_FILENO, sink.line.data, sink.line.len);
-    } while (written < 0 && errno == EINTR);
+    end_line(level);
 }
 
 void log_fields(enum log_level level, const char *event, const struct log_field *fields)

@@ -7,7 +7,8 @@
  * An event has a name and typed fields; there is no format string, so no text of a user, platform or file can become
  * one. Values are escaped (quotes, control characters, bytes that are not UTF-8) and cut at LOG_VALUE_MAX_BYTES, so an
  * event is one line whatever is in it. Every living secret is masked in every value (secret.h). A line is written with
- * one write(2); a line that stderr does not take is lost, never waited for twice. Not for use from several threads.
+ * one write(2), at once or, between log_hold() and log_release(), together with others; a line that stderr does not
+ * take is lost, never waited for twice. Not for use from several threads.
  *
  *   log_event(LOG_LEVEL_WARN, "delivery.uncertain", LOG_S("delivery", id), LOG_I("attempt", 2));
  *   log_event(LOG_LEVEL_INFO, "worker.ready", LOG_END);
@@ -67,6 +68,13 @@ void log_configure(enum log_level level, enum log_format format);
 bool log_enabled(enum log_level level);
 
 #define log_event(level, event, ...) log_fields((level), (event), (const struct log_field[]){__VA_ARGS__, LOG_END})
+
+/* From log_hold() on, lines below `warn` may wait for log_release(), a line of another level, PIPE_BUF bytes of them,
+ * or log_flush(), whichever comes first; their order is kept. For one turn of a loop: a process that is killed in the
+ * middle of it takes what it held along. Who waits, or ends the process, calls log_flush() before. */
+void log_hold(void);
+void log_release(void);
+void log_flush(void);
 
 /* At most one line per event name in LOG_LIMITED_INTERVAL_MS; the next line says suppressed=N. For what can happen once
  * per delivery or per round. Event names are literals and few; past LOG_LIMITED_MAX of them the rest is written without

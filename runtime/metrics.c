@@ -220,6 +220,16 @@ void metrics_clear(struct metrics_family *family)
 
 /* ---- text ---- */
 
+/* How many bytes from the first on stand in a label as they are. */
+static size_t plain_run(const char *text, size_t len)
+{
+    size_t run = 0;
+    while (run < len && text[run] >= ' ' && text[run] < 0x7F && text[run] != '"' && text[run] != '\\') {
+        run++;
+    }
+    return run;
+}
+
 /* Escaped as the exposition format wants it in a label: backslash, quote, line feed; a byte that is not UTF-8 becomes
  * U+FFFD. Cut to fit. */
 static size_t escape_label(char *out, size_t room, const char *value)
@@ -228,7 +238,11 @@ static size_t escape_label(char *out, size_t room, const char *value)
     size_t at = 0;
 
     while (len > 0) {
-        size_t size = utf8_decode(value, len, NULL);
+        size_t left = room - at;
+        size_t size = plain_run(value, len < left ? len : left);
+        if (size == 0) {
+            size = utf8_decode(value, len, NULL);
+        }
         const char *piece = value;
         size_t piece_len = size;
         switch (size == 1 ? *value : 0) {
@@ -240,7 +254,7 @@ static size_t escape_label(char *out, size_t room, const char *value)
         if (size == 0) {
             piece = "\xEF\xBF\xBD", piece_len = 3, size = 1;
         }
-        if (piece_len > room - at) {
+        if (piece_len > left) {
             break;
         }
         memcpy(out + at, piece, piece_len);
@@ -260,11 +274,17 @@ const char *metrics_labels(char out[METRICS_LABELS_SIZE], ...)
     va_start(pairs, out);
     while ((name = va_arg(pairs, const char *))) {
         const char *value = va_arg(pairs, const char *);
-        size_t around = strlen(name) + (at > 0 ? 1 : 0) + 3; /* the comma, =, two quotes */
+        size_t name_len = strlen(name);
+        size_t around = name_len + (at > 0 ? 1 : 0) + 3; /* the comma, =, two quotes */
         if (at + around >= METRICS_LABELS_SIZE) {
             break;
         }
-        at += (size_t)snprintf(out + at, METRICS_LABELS_SIZE - at, "%s%s=\"", at > 0 ? "," : "", name);
+        if (at > 0) {
+            out[at++] = ',';
+        }
+        memcpy(out + at, name, name_len);
+        memcpy(out + at + name_len, "=\"", 2);
+        at += name_len + 2;
         at += escape_label(out + at, METRICS_LABELS_SIZE - at - 2, value ? value : "");
         out[at++] = '"';
     }

@@ -56,6 +56,10 @@ void secret_free(struct secret **secret);
  * beginning of one at the very end of the text counts too: excerpts are cut anywhere. */
 size_t secret_match(const char *text, size_t len);
 
+/* Where in the first `within` bytes of the text the first secret begins, as secret_match() finds it; `within` if none
+ * does there. For whoever copies what is no secret in one go. */
+size_t secret_search(const char *text, size_t len, size_t within);
+
 /* Copy text to out, each secret in it replaced by "***"; cut to fit, always terminated. Returns the length written. */
 size_t secret_mask(char *out, size_t out_size, const char *text, size_t len);
 

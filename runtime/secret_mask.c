@@ -18,8 +18,9 @@
 #define HEAD_BYTES          4     /* what the table is keyed on; no form is shorter */
 #define BUCKETS             16384 /* untouched pages cost nothing */
 #define TAIL_MIN_BYTES      8     /* a form's beginning at the end of a text counts from this length on */
-#define WEB_TOKEN_MIN_BYTES 12    /* of its head alone: {"alg":..} is longer */
-#define ENCODED_MIN_BYTES   8     /* base64 of fewer bytes would match ordinary words */
+#define WEB_TOKEN_FIRST     'e'
+#define WEB_TOKEN_MIN_BYTES 12 /* of its head alone: {"alg":..} is longer */
+#define ENCODED_MIN_BYTES   8  /* base64 of fewer bytes would match ordinary words */
 
 _Static_assert(SECRET_MASK_MIN_BYTES >= HEAD_BYTES, "a form must fill the key of the table");
 
@@ -246,9 +247,9 @@ static bool in_token(char c)
  * nobody afterwards, and platforms repeat what they refuse. */
 static size_t match_web_token(const char *text, size_t len)
 {
-    static const char begins[] = "eyJ";
+    static const char begins[] = {WEB_TOKEN_FIRST, 'y', 'J'};
     size_t run = 0;
-    if (len < WEB_TOKEN_MIN_BYTES || memcmp(text, begins, sizeof begins - 1) != 0) return 0;
+    if (len < WEB_TOKEN_MIN_BYTES || memcmp(text, begins, sizeof begins) != 0) return 0;
     while (run < len && in_token(text[run]))
         run++;
     const char *dot = memchr(text, '.', run);
@@ -273,21 +274,33 @@ size_t secret_match(const char *text, size_t len)
     return longest;
 }
 
+size_t secret_search(const char *text, size_t len, size_t within)
+{
+    for (size_t i = 0; i < within && len - i >= HEAD_BYTES; i++) {
+        bool may = text[i] == WEB_TOKEN_FIRST || !LIST_EMPTY(head_bucket(text + i)); /* most begin nothing */
+        if (may && secret_match(text + i, len - i) > 0) return i;
+    }
+    return within;
+}
+
 size_t secret_mask(char *out, size_t out_size, const char *text, size_t len)
 {
     static const char mask[] = "***";
     size_t written = 0;
 
     for (size_t i = 0; i < len && written + 1 < out_size;) {
-        size_t hidden = secret_match(text + i, len - i);
-        const char *from = hidden ? mask : text + i;
-        size_t count = hidden ? sizeof mask - 1 : 1;
-        if (count > out_size - 1 - written) {
-            break;
+        const size_t room = out_size - 1 - written;
+        const char *from = text + i;
+        size_t count = secret_search(from, len - i, len - i < room ? len - i : room);
+        i += count;
+        if (count == 0) {
+            from = mask;
+            count = sizeof mask - 1;
+            if (count > room) break;
+            i += secret_match(text + i, len - i);
         }
         memcpy(out + written, from, count);
         written += count;
-        i += hidden ? hidden : 1;
     }
     if (out_size > 0) {
         out[written] = '\0';

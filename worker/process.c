@@ -328,6 +328,7 @@ void process_turn(struct process *p)
 {
     struct worker *w = &p->worker;
     wait_for_something(p);
+    log_hold();
     handle_signals(p);
     send_collect(w);
     work_take_in(w);
@@ -337,6 +338,7 @@ void process_turn(struct process *p)
     send_waiting(w);
     prepare_waiting(w);
     chores(p);
+    log_release();
 }
 
 /* ---- the check, the end ---- */

@@ -2,7 +2,12 @@
 /* One event is one line, whatever stands in its values; text is never a format; secrets never come out. */
 #include "tests/unit/runtime/test.h"
 
+#include <limits.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+
 #include "runtime/clock.h"
+#include "runtime/die.h"
 #include "runtime/log.h"
 #include "runtime/secret.h"
 
@@ -167,6 +172,90 @@ static void test_a_secret_across_the_cut(void **state)
     secret_free(&secret);
 }
 
+/* What stderr got so far, without an end of it. */
+static size_t written_so_far(const struct capture *from)
+{
+    int bytes = 0;
+    assert_int_equal(ioctl(from->read_end, FIONREAD, &bytes), 0);
+    return (size_t)bytes;
+}
+
+static void test_held_lines_go_together(void **state)
+{
+    (void)state;
+    log_configure(LOG_LEVEL_INFO, LOG_FORMAT_LOGFMT);
+    capture_start(&capture);
+    log_hold();
+    log_event(LOG_LEVEL_INFO, "one", LOG_END);
+    log_event(LOG_LEVEL_INFO, "two", LOG_I("n", 2));
+    assert_int_equal(written_so_far(&capture), 0);
+    log_event(LOG_LEVEL_WARN, "three", LOG_END); /* somebody should see it, and what led to it */
+    const size_t three = written_so_far(&capture);
+    assert_true(three > 0);
+    log_event(LOG_LEVEL_INFO, "four", LOG_END);
+    assert_int_equal(written_so_far(&capture), three);
+    log_flush();
+    assert_true(written_so_far(&capture) > three);
+    log_event(LOG_LEVEL_INFO, "five", LOG_END);
+    log_release();
+    log_event(LOG_LEVEL_INFO, "six", LOG_END);
+    const size_t six = written_so_far(&capture);
+    log_flush();
+    assert_int_equal(written_so_far(&capture), six);
+    const char *text = capture_end(&capture);
+    static const char *const order[] = {"event=one\n",  "event=two n=2\n", "event=three\n",
+                                        "event=four\n", "event=five\n",    "event=six\n"};
+    for (size_t i = 0; i < COUNT(order); i++) {
+        text = strstr(text, order[i]);
+        assert_non_null(text);
+    }
+    assert_int_equal(count_lines(capture.text), COUNT(order));
+}
+
+/* A pipe takes PIPE_BUF bytes at once, and may mix what is longer with what others write. */
+static void test_held_lines_leave_whole(void **state)
+{
+    (void)state;
+    static char value[LOG_VALUE_MAX_BYTES];
+    memset(value, 'x', sizeof value - 1);
+    log_configure(LOG_LEVEL_INFO, LOG_FORMAT_LOGFMT);
+    capture_start(&capture);
+    log_hold();
+    size_t before = 0;
+    for (int i = 0; i < 40; i++) {
+        log_event(LOG_LEVEL_INFO, "long", LOG_S("k", value + i * 25));
+        const size_t now = written_so_far(&capture);
+        assert_true(now - before <= PIPE_BUF);
+        before = now;
+    }
+    assert_true(before > 0);
+    log_release();
+    const char *text = capture_end(&capture);
+    assert_int_equal(count_lines(text), 40);
+    for (; *text; text = strchr(text, '\n') + 1)
+        assert_int_equal(text[10], 'T'); /* every line begins with its time */
+}
+
+static void test_a_process_that_dies_tells_what_it_held(void **state)
+{
+    (void)state;
+    int status;
+    log_configure(LOG_LEVEL_INFO, LOG_FORMAT_LOGFMT);
+    capture_start(&capture);
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0, 0};
+        (void)setrlimit(RLIMIT_CORE, &none);
+        log_hold();
+        log_event(LOG_LEVEL_INFO, "before", LOG_END);
+        die("the end");
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    const char *text = capture_end(&capture);
+    assert_contains(text, "event=before\nlandfall: the end\n");
+}
+
 static void test_the_limit(void **state)
 {
     (void)state;
@@ -222,6 +311,9 @@ int main(void)
         cmocka_unit_test(test_many_long_fields_are_still_one_line),
         cmocka_unit_test(test_secrets_are_masked),
         cmocka_unit_test(test_a_secret_across_the_cut),
+        cmocka_unit_test(test_held_lines_go_together),
+        cmocka_unit_test(test_held_lines_leave_whole),
+        cmocka_unit_test(test_a_process_that_dies_tells_what_it_held),
         cmocka_unit_test(test_the_limit),
         cmocka_unit_test(test_limited_events),
     };

@@ -291,6 +291,33 @@ static void test_masking_many(void **state)
     assert_string_equal(out, "a token-7-with-a-common-start b");
 }
 
+/* It passes over most positions quickly, and over none that begins a secret. */
+static void test_searching(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {CANARY,    "eyJhbGciOiJIUzI1NiJ9.eyJpYXQi", "eyJ", "e", "CANA", "x", " ",
+                                         "\xC3\xA4"};
+    struct secret *secret = secret_new(CANARY, strlen(CANARY));
+    unsigned long random = 1;
+    for (int round = 0; round < 2000; round++) {
+        char text[256];
+        size_t len = 0;
+        while (len < 200) {
+            random = random * 6364136223846793005UL + 1442695040888963407UL;
+            const char *piece = pieces[(random >> 33) % COUNT(pieces)];
+            size_t piece_len = strlen(piece);
+            if (len + piece_len > sizeof text) break;
+            memcpy(text + len, piece, piece_len);
+            len += piece_len;
+        }
+        size_t within = (random >> 20) % (len + 1), expected = 0;
+        while (expected < within && secret_match(text + expected, len - expected) == 0)
+            expected++;
+        assert_int_equal(secret_search(text, len, within), expected);
+    }
+    secret_free(&secret);
+}
+
 static void test_masking_fits(void **state)
 {
     (void)state;
@@ -363,6 +390,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_masking_one_many_times),
         cmocka_unit_test(test_masking_many),
         cmocka_unit_test(test_masking_web_tokens),
+        cmocka_unit_test(test_searching),
         cmocka_unit_test(test_masking_fits),
         cmocka_unit_test(test_short_and_odd_secrets),
         cmocka_unit_test(test_equality),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One pass over the text before jansson reads it: numbers that would not come through are put in quotes, and the depth
- * is counted. The pass need not know whether the text is JSON, only what is a string and what is a number in one.
+ * is counted. The pass need not know whether the text is JSON, only what is a string and what is a number in one. A
+ * text without such numbers, which is most, is read where it is.
  */
 #include "platforms/answer_json.h"
 
@@ -72,9 +73,10 @@ static size_t string_length(const char *text, size_t len)
     return at < len ? at + 1 : len;
 }
 
-/* Copy the text with such numbers in quotes. False if it is nested too deep. */
+/* Copy the text with such numbers in quotes; nothing is copied where there is none. False if it is nested too deep. */
 static bool quote_numbers(const char *text, size_t len, struct buf *out)
 {
+    size_t copied = 0;
     int depth = 0;
     for (size_t at = 0; at < len;) {
         char c = text[at];
@@ -92,11 +94,16 @@ static bool quote_numbers(const char *text, size_t len, struct buf *out)
         } else if (c == ']' || c == '}') {
             depth--;
         }
-        if (quoted) buf_append(out, "\"", 1);
-        buf_append(out, text + at, step);
-        if (quoted) buf_append(out, "\"", 1);
+        if (quoted) {
+            buf_append(out, text + copied, at - copied);
+            buf_append(out, "\"", 1);
+            buf_append(out, text + at, step);
+            buf_append(out, "\"", 1);
+            copied = at + step;
+        }
         at += step;
     }
+    if (copied > 0) buf_append(out, text + copied, len - copied);
     return true;
 }
 
@@ -117,7 +124,9 @@ json_t *answer_json_parse(const char *text, size_t len, char *reason, size_t rea
         snprintf(reason, reason_size, "the body is nested deeper than %d levels", ANSWER_DEPTH_MAX);
     } else {
         json_error_t error;
-        json = json_loadb(buf_text(&quoted), quoted.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+        const bool copied = quoted.len > 0;
+        json = json_loadb(copied ? buf_text(&quoted) : text, copied ? quoted.len : len,
+                          JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
         if (!json) snprintf(reason, reason_size, "the body is not JSON (line %d, column %d)", error.line, error.column);
     }
     buf_fini(&quoted);

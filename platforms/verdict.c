@@ -377,7 +377,13 @@ static void begin(struct view *v, struct channel *channel, const struct transfer
                        .out = out};
     memset(out, 0, sizeof *out);
     out->status = facts->status;
-    write_detail(v);
+}
+
+/* Of what was published nobody reads what the platform said. */
+static void finish(struct view *v)
+{
+    if (v->out->kind != EV_COMMITTED && v->out->detail[0] == '\0') write_detail(v);
+    json_decref(v->input);
 }
 
 void verdict(struct channel *channel, const struct transfer_facts *facts, const struct answer *answer,
@@ -393,10 +399,9 @@ void verdict(struct channel *channel, const struct transfer_facts *facts, const 
         decide(&v, EV_UNKNOWN, RS_NO_ANSWER);
     else if (!decide_by_rules(&v) && !decide_by_surface(&v))
         decide_by_status(&v);
-    if (out->kind == EV_COMMITTED) out->detail[0] = '\0';
     if (facts->reached && facts->complete)
         out->spent_ms = limits_answer_spent_ms(v.descriptor, DESCRIPTOR_WRITE, answer, context->now_ms);
-    json_decref(v.input);
+    finish(&v);
 }
 
 /* Among the descriptor's rules only the one about sessions speaks of requests other than the write. */
@@ -455,5 +460,5 @@ void verdict_prelude(struct channel *channel, enum verdict_prelude prelude, cons
         prelude_answered(&v, prelude, facts->status);
     else
         decide(&v, facts->reached ? EV_NOT_COMMITTED : EV_NOT_SENT, RS_NONE);
-    json_decref(v.input);
+    finish(&v);
 }

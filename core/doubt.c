@@ -44,6 +44,7 @@ static void make_entry(int attempt, const char *token, char out[DOUBT_TOKEN_MAX 
 bool doubt_has(const struct doubt *d, int attempt, const char *token)
 {
     char entry[DOUBT_TOKEN_MAX + 1];
+    if (d->count == 0) return false; /* most rows */
     make_entry(attempt, token, entry);
     return find(d, entry) >= 0;
 }
@@ -64,6 +65,7 @@ void doubt_add(struct doubt *d, int attempt, const char *token)
 void doubt_remove(struct doubt *d, int attempt, const char *token)
 {
     char entry[DOUBT_TOKEN_MAX + 1];
+    if (d->count == 0) return;
     make_entry(attempt, token, entry);
     int i = find(d, entry);
     if (i < 0) return;

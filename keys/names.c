@@ -3,13 +3,15 @@
 #include "keys/names.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
     const char *word;
+    size_t len;
     bool has_suffix;
 } kinds[NAMES_KIND_COUNT] = {
-#define X(symbol, word, suffix) [NAMES_##symbol] = {word, sizeof(suffix) > 1},
+#define X(symbol, word, suffix) [NAMES_##symbol] = {word, sizeof(word) - 1, sizeof(suffix) > 1},
     NAMES_TABLE(X)
 #undef X
 };
@@ -26,6 +28,7 @@ bool names_init(struct names *names, const char *prefix, unsigned partition, cha
         return keys_fail(err, "partition %u does not exist; the highest is %d", partition, NAMES_PARTITIONS_MAX - 1);
     memcpy(names->prefix, prefix, len + 1);
     names->partition = partition;
+    names->front_len = (size_t)snprintf(names->front, sizeof(names->front), "%s:{%u}:", prefix, partition);
     return true;
 }
 
@@ -41,27 +44,14 @@ static void put(struct writer *out, const char *text, size_t len)
     out->at += len;
 }
 
-static void put_number(struct writer *out, unsigned number)
-{
-    char digits[12];
-    size_t at = sizeof(digits);
-    do
-        digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    put(out, digits + at, sizeof(digits) - at);
-}
-
 size_t names_key(const struct names *names, enum names_kind kind, const char *suffix, char *out, size_t out_size)
 {
     struct writer writer = {out, out + out_size};
     KEYS_REQUIRE(kind < NAMES_KIND_COUNT);
     KEYS_REQUIRE(kinds[kind].has_suffix == (suffix && *suffix));
 
-    put(&writer, names->prefix, strlen(names->prefix));
-    put(&writer, ":{", 2);
-    put_number(&writer, names->partition);
-    put(&writer, "}:", 2);
-    put(&writer, kinds[kind].word, strlen(kinds[kind].word));
+    put(&writer, names->front, names->front_len);
+    put(&writer, kinds[kind].word, kinds[kind].len);
     if (suffix) {
         put(&writer, ":", 1);
         put(&writer, suffix, strlen(suffix));

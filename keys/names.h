@@ -54,6 +54,8 @@ enum names_kind {
 struct names {
     char prefix[NAMES_PREFIX_BYTES];
     unsigned partition;
+    char front[NAMES_PREFIX_BYTES + 16]; /* "<prefix>:{<partition>}:", with which every key begins */
+    size_t front_len;
 };
 
 /* Checks prefix and partition (0 to NAMES_PARTITIONS_MAX - 1) and keeps a copy. */

@@ -148,9 +148,12 @@ bool agenda_read(const struct ledger *ledger, struct redis_link *link, int64_t n
                  int (*room)(const char *channel, void *arg), void *arg, struct agenda_due *out, int64_t limit_ms,
                  struct errbuf *err)
 {
-    memset(out, 0, sizeof *out);
     if (max > AGENDA_DUE_MAX) max = AGENDA_DUE_MAX;
-    struct due_channels *channels = xcalloc(1, sizeof *channels);
+    struct due_channels *channels =
+        xmalloc(sizeof *channels); /* the lists are long, and their ends are not looked at */
+    channels->count = out->count = 0;
+    out->next_ms = 0;
+    out->skipped = 0;
     struct redisReply **replies = NULL;
     size_t members = PAGE_MEMBERS;
     bool ok = true;

@@ -17,6 +17,11 @@ bool answer_is_array(const struct redisReply *reply)
     return reply && reply->type == REDIS_REPLY_ARRAY;
 }
 
+bool answer_is_string(const struct redisReply *reply)
+{
+    return reply && reply->type == REDIS_REPLY_STRING && reply->str;
+}
+
 bool answer_is_nil(const struct redisReply *reply)
 {
     return !reply || reply->type == REDIS_REPLY_NIL;
@@ -51,6 +56,18 @@ bool answer_is(const struct redisReply *reply, const char *word)
     return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
+/* Most numbers are nothing but digits, and too few of them to overflow. */
+static bool read_digits(const char *text, size_t len, int64_t *out)
+{
+    if (len == 0 || len > 18) return false;
+    *out = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        *out = *out * 10 + (text[i] - '0');
+    }
+    return true;
+}
+
 bool answer_number(const struct redisReply *reply, int64_t *out)
 {
     if (reply && reply->type == REDIS_REPLY_INTEGER) {
@@ -59,6 +76,7 @@ bool answer_number(const struct redisReply *reply, int64_t *out)
     }
     size_t len;
     const char *text = answer_text(reply, &len);
+    if (read_digits(text, len, out)) return true;
     if (len == 0 || strspn(text, "0123456789.e+-") != len) return false;
     char *end;
     errno = 0;
@@ -110,7 +128,7 @@ void answer_drop(struct request_text *text)
 void answer_keep(const struct redisReply *reply, struct request_text *out)
 {
     answer_drop(out);
-    if (!reply || reply->type != REDIS_REPLY_STRING) return;
+    if (!answer_is_string(reply)) return;
     const char *text = answer_text(reply, &out->len);
     out->bytes = xstrndup(text, out->len);
 }

@@ -22,6 +22,7 @@ size_t answer_count(const struct redisReply *reply);
 /* Element i, or NULL. */
 const struct redisReply *answer_at(const struct redisReply *reply, size_t i);
 bool answer_is_array(const struct redisReply *reply);
+bool answer_is_string(const struct redisReply *reply);
 bool answer_is_nil(const struct redisReply *reply);
 /* The text of an error reply, NULL for every other reply. */
 const char *answer_error(const struct redisReply *reply);

@@ -83,7 +83,7 @@ static bool read_claimed_row(struct claim_request *c, const struct redisReply *a
     row->commit_by_ms = c->commit_by_ms;
     row->generation = c->generation;
     row->approved_at_ms = c->approved_at_ms;
-    snprintf(row->token, sizeof row->token, "%s", c->token);
+    memcpy(row->token, c->token, strnlen(c->token, sizeof row->token - 1));
     return answer_copy(answer_at(a, 4), doubt, sizeof doubt) && doubt_parse(doubt, &row->doubt) &&
            answer_number(answer_at(a, 5), &row->rev) && read_count(answer_at(a, 6), &row->tries) &&
            answer_number(answer_at(a, 7), &row->since_ms);

@@ -32,7 +32,7 @@ struct feed_entry {
     int handed_out; /* reclaimed entries: how often it was delivered, this time included; 0: not known */
     bool deleted;
     size_t field_count;
-    struct feed_field *fields;
+    struct feed_field *fields; /* with their bytes behind them */
 };
 
 struct feed_batch {

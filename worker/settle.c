@@ -96,6 +96,8 @@ static void channel_effects(struct worker *w, struct slot *slot)
 
 /* ---- deciding ---- */
 
+_Static_assert(CLAIM_TOKEN_BYTES <= sizeof(((struct delivery_input *)0)->token), "a report holds its claim's token");
+
 /* An address that is too long for the row is left out: it is for people. */
 static const char *url_of(const struct outcome *o)
 {
@@ -127,7 +129,7 @@ static void fill_report(struct worker *w, struct slot *slot)
         .frozen_len = slot->frozen_len,
         .approved_at_ms = slot->approved_at_ms,
     };
-    snprintf(r->input.token, sizeof r->input.token, "%s", slot->token);
+    memcpy(r->input.token, slot->token, sizeof slot->token);
     r->input.jitter = random_below(UINT32_MAX);
     int64_t wait_ms = o->wait_ms;
     if (wait_ms == 0 && o->kind == EV_WAIT)

@@ -26,7 +26,7 @@ static void read_decide(const struct redisReply *reply)
 
 static void read_claim(const struct redisReply *reply)
 {
-    struct claim_request request = {.base = {.channel = "a/b", .delivery = "a/b/c"}};
+    struct claim_request request = {.base = {.channel = "a/b", .delivery = "a/b/c"}, .token = "0123456789abcdef"};
     if (calls_claim.read(&request.base, reply)) {
         REQUIRE((int)request.answer >= 0 && request.answer < CLAIM_ANSWER_COUNT);
         REQUIRE(request.answer != CLAIM_GRANTED || request.attempt > 0);

@@ -63,6 +63,14 @@ static void numbers(void **state)
         {"$4\r\n0x10\r\n", false, 0},
         {"$-1\r\n", false, 0},
         {"-ERR 7\r\n", false, 0},
+        {"$1\r\n0\r\n", true, 0},
+        {"$3\r\n007\r\n", true, 7},
+        {"$2\r\n+7\r\n", true, 7},
+        {"$18\r\n999999999999999999\r\n", true, 999999999999999999},
+        {"$19\r\n1000000000000000000\r\n", true, 1000000000000000000},
+        {"$19\r\n9223372036854775807\r\n", true, INT64_MAX},
+        {"$20\r\n-9223372036854775808\r\n", true, INT64_MIN},
+        {"$19\r\n9223372036854775808\r\n", false, 0},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         size_t len = i == 11 ? 9 : strlen(cases[i].text);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes RFC 8785 bytes; see canonical.h. Walks the value with its own stack, so depth costs no C stack. */
 #include "keys/canonical.h"
-#include "keys/canonical_read.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,72 +19,9 @@ struct level {
     size_t next;
 };
 
-void canonical_put(struct canonical_text *text, const char *bytes, size_t len)
-{
-    if (text->size - text->len <= len) {
-        text->size = 2 * text->size + len + 1;
-        text->bytes = keys_realloc(text->bytes, text->size);
-    }
-    memcpy(text->bytes + text->len, bytes, len);
-    text->len += len;
-    text->bytes[text->len] = '\0';
-}
-
 static void put_char(struct canonical_text *writer, char c)
 {
     canonical_put(writer, &c, 1);
-}
-
-static void put_escape(struct canonical_text *writer, unsigned char c)
-{
-    static const char hex[] = "0123456789abcdef";
-    static const char from[] = "\b\t\n\f\r\"\\";
-    static const char to[] = "btnfr\"\\";
-    const char *short_form = memchr(from, c, sizeof(from) - 1);
-
-    if (short_form)
-        canonical_put(writer, (char[]){'\\', to[short_form - from]}, 2);
-    else
-        canonical_put(writer, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
-}
-
-/* Eight bytes at once: is one of them below n (at most 128)? https://graphics.stanford.edu/~seander/bithacks.html */
-static bool has_less(uint64_t bytes, uint64_t n)
-{
-    const uint64_t ones = UINT64_MAX / 255;
-    return ((bytes - ones * n) & ~bytes & ones * 128) != 0;
-}
-
-static bool has_byte(uint64_t bytes, unsigned char wanted)
-{
-    return has_less(bytes ^ (UINT64_MAX / 255 * wanted), 1);
-}
-
-size_t canonical_plain_bytes(const char *text, size_t len)
-{
-    size_t at = 0;
-    for (uint64_t word; at + sizeof word <= len; at += sizeof word) {
-        memcpy(&word, text + at, sizeof word);
-        if (has_less(word, 0x20) || has_byte(word, '"') || has_byte(word, '\\')) break;
-    }
-    return at;
-}
-
-void canonical_put_string(struct canonical_text *writer, const char *text, size_t len)
-{
-    size_t done = 0;
-
-    put_char(writer, '"');
-    for (size_t i = canonical_plain_bytes(text, len); i < len; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c >= 0x20 && c != '"' && c != '\\') continue;
-        canonical_put(writer, text + done, i - done);
-        put_escape(writer, c);
-        done = i + 1;
-        i += canonical_plain_bytes(text + done, len - done);
-    }
-    canonical_put(writer, text + done, len - done);
-    put_char(writer, '"');
 }
 
 static void put_scalar(struct canonical_text *writer, const json_t *value)

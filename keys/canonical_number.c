@@ -9,12 +9,16 @@
 #include "keys/canonical_number.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Every double is the nearest one to some decimal of 17 digits. */
 #define DIGITS_MAX 17
+
+/* Above it a double skips whole numbers: 2^53. */
+#define WHOLE_MAX 9007199254740992.0
 
 /* No literal of an accepted text can shift its point farther; beyond, the value is 0 or infinite whatever follows. */
 #define EXPONENT_CAP 100000000L
@@ -102,17 +106,29 @@ static int write_decimal(const struct decimal *d, char *out, size_t size)
                     point - 1);
 }
 
+/* Up to 2^53 a whole number is next to other whole numbers, so all of its digits are needed. */
+static size_t write_whole(uint64_t number, char *out)
+{
+    char digits[24];
+    size_t at = sizeof(digits);
+
+    digits[--at] = '\0';
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    memcpy(out, digits + at, sizeof(digits) - at);
+    return sizeof(digits) - at - 1;
+}
+
 size_t canonical_number(double number, char out[CANONICAL_NUMBER_BYTES])
 {
     struct decimal decimal;
     size_t sign = 0;
 
     KEYS_REQUIRE(isfinite(number));
-    if (number == 0) { /* -0 too */
-        memcpy(out, "0", 2);
-        return 1;
-    }
-    if (number < 0) out[sign++] = '-';
+    if (number < 0) out[sign++] = '-'; /* -0 is 0 */
+    if (fabs(number) <= WHOLE_MAX && floor(number) == number)
+        return sign + write_whole((uint64_t)fabs(number), out + sign);
     shortest(fabs(number), &decimal);
     return sign + (size_t)write_decimal(&decimal, out + sign, CANONICAL_NUMBER_BYTES - sign);
 }

@@ -104,11 +104,7 @@ static size_t read_escape(struct text *text, char *out)
 /* Behind the last byte before the next quote, backslash or control character. */
 static const char *end_of_plain(const struct text *text)
 {
-    const char *at = text->at;
-    at += canonical_plain_bytes(at, (size_t)(text->end - at));
-    while (at < text->end && (unsigned char)*at >= 0x20 && *at != '"' && *at != '\\')
-        at++;
-    return at;
+    return text->at + canonical_plain_bytes(text->at, (size_t)(text->end - text->at));
 }
 
 static const char *end_of_string(const struct text *text)

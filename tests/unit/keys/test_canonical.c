@@ -30,7 +30,7 @@ static double double_of_bits(uint64_t bits)
     return number;
 }
 
-/* RFC 8785, appendix B. Its two lines that are not numbers are refused before they could come here. */
+/* RFC 8785, appendix B, and three more. Its two lines that are not numbers are refused before they could come here. */
 static void test_numbers_of_the_rfc(void **state)
 {
     (void)state;
@@ -62,6 +62,9 @@ static void test_numbers_of_the_rfc(void **state)
         {0x41b3de4355555557, "333333333.33333343"},
         {0xbecbf647612f3696, "-0.0000033333333333333333"},
         {0x43143ff3c1cb0959, "1424953923781206.2"},
+        {0x433fffffffffffff, "9007199254740991"},
+        {0x4340000000000001, "9007199254740994"},
+        {0xbff0000000000000, "-1"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         char out[CANONICAL_NUMBER_BYTES];
@@ -179,7 +182,7 @@ static void test_values(void **state)
         assert_canonical(cases[i].in, cases[i].out);
 }
 
-/* Strings are looked through eight bytes at a time: every byte at every place of a word, and of two in a string. */
+/* Strings are looked through sixteen bytes at a time: every byte at every place of a block, and of two in a string. */
 static void test_bytes_at_every_place(void **state)
 {
     (void)state;
@@ -196,14 +199,14 @@ static void test_bytes_at_every_place(void **state)
                                            {"\xc2\x80", "\xc2\x80"},
                                            {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"}};
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
-        for (int before = 0; before < 18; before++) {
-            for (int after = 0; after < 18; after++) {
-                char raw[64], expected[128];
+        for (int before = 0; before < 34; before++) {
+            for (int after = 0; after < 34; after++) {
+                char raw[96], expected[160];
                 size_t len;
-                snprintf(raw, sizeof raw, "%.*s%s%.*s%s", before, "aaaaaaaaaaaaaaaaaa", bytes[i][0], after,
-                         "zzzzzzzzzzzzzzzzzz", bytes[i][0]);
-                snprintf(expected, sizeof expected, "\"%.*s%s%.*s%s\"", before, "aaaaaaaaaaaaaaaaaa", bytes[i][1],
-                         after, "zzzzzzzzzzzzzzzzzz", bytes[i][1]);
+                snprintf(raw, sizeof raw, "%.*s%s%.*s%s", before, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", bytes[i][0],
+                         after, "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", bytes[i][0]);
+                snprintf(expected, sizeof expected, "\"%.*s%s%.*s%s\"", before, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                         bytes[i][1], after, "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", bytes[i][1]);
                 json_t *value = json_string(raw);
                 char *text = canonical_write(value, &len);
                 assert_string_equal(text, expected);
@@ -211,6 +214,28 @@ static void test_bytes_at_every_place(void **state)
                 json_decref(value);
             }
         }
+    }
+}
+
+/* What is written is up to six times as long as what is read. */
+static void test_strings_of_escapes(void **state)
+{
+    (void)state;
+    char raw[301], expected[6 * 300 + 3];
+    for (size_t count = 1; count <= 300; count++) {
+        size_t len, at = 0;
+        memset(raw, 1, count);
+        raw[count] = '\0';
+        expected[at++] = '"';
+        for (size_t i = 0; i < count; i++, at += 6)
+            memcpy(expected + at, "\\u0001", 6);
+        memcpy(expected + at, "\"", 2);
+        json_t *value = json_string(raw);
+        char *text = canonical_write(value, &len);
+        assert_string_equal(text, expected);
+        assert_int_equal(len, strlen(expected));
+        free(text);
+        json_decref(value);
     }
 }
 
@@ -252,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_order_of_the_rfc),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_bytes_at_every_place),
+        cmocka_unit_test(test_strings_of_escapes),
         cmocka_unit_test(test_deep_and_wide),
     };
     return RUN_IN_ALL_LOCALES(tests);

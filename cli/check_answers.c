@@ -6,6 +6,7 @@
 #include "cli/check_words.h"
 #include "cli/out.h"
 #include "cli/sample.h"
+#include "platforms/program_input.h"
 #include "platforms/rehearse.h"
 #include "platforms/transfer.h"
 
@@ -65,10 +66,12 @@ static const struct situation {
 static json_t *judged(struct channel *channel, const struct transfer_facts *facts, const struct answer *answer,
                       const json_t *input, bool again)
 {
+    struct program_input *seen = program_input_new(input);
     const struct verdict_context context = {
-        .input = input, .replay = again, .session = channel_has_session(channel), .now_ms = REHEARSE_NOW_MS};
+        .input = seen, .replay = again, .session = channel_has_session(channel), .now_ms = REHEARSE_NOW_MS};
     struct outcome out;
     verdict(channel, facts, answer, &context, &out);
+    program_input_free(&seen);
     return report_words(channel, &out, again);
 }
 

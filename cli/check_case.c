@@ -9,6 +9,7 @@
 #include "cli/out.h"
 #include "cli/sample.h"
 #include "platforms/form.h"
+#include "platforms/program_input.h"
 #include "platforms/text.h"
 #include "platforms/transfer.h"
 #include "platforms/verdict.h"
@@ -217,13 +218,15 @@ static bool check_verdict(struct running *r)
 {
     const json_t *expect = json_object_get(r->test, "expect"), *said = json_object_get(r->test, "verdict");
     const json_t *wait = json_object_get(said, "wait_ms"), *spent = json_object_get(said, "spent_ms");
-    const struct verdict_context context = {.input = r->input,
+    struct program_input *seen = program_input_new(r->input);
+    const struct verdict_context context = {.input = seen,
                                             .replay = json_is_true(json_object_get(r->input, "replay")),
                                             .session = channel_has_session(r->channel)};
     const struct transfer_facts facts = {.reached = true, .complete = true, .status = r->answer.status};
     struct outcome out;
     json_object_del(r->input, "answer");
     verdict(r->channel, &facts, &r->answer, &context, &out);
+    program_input_free(&seen);
     if (json_is_integer(wait) && json_integer_value(wait) != out.wait_ms)
         return errbuf_set(&r->err, "the verdict's wait is %" PRId64 " ms, is to be %" JSON_INTEGER_FORMAT " ms",
                           out.wait_ms, json_integer_value(wait));

@@ -18,6 +18,7 @@
 #include "keys/key.h"
 #include "platforms/auth.h"
 #include "platforms/form.h"
+#include "platforms/program_input.h"
 #include "platforms/request.h"
 #include "runtime/clock.h"
 
@@ -25,10 +26,10 @@ struct trial {
     struct cli *cli;
     struct channel *channel;
     struct content content;
-    char key[KEY_BYTES]; /* "" where the platform takes none */
-    json_t *input;       /* what the programs see */
-    json_t *requests;    /* array of {name, request} or {name, unknown} */
-    bool stood_in;       /* the result of a step is not known, and a text stands for it */
+    char key[KEY_BYTES];         /* "" where the platform takes none */
+    struct program_input *input; /* what the programs see */
+    json_t *requests;            /* array of {name, request} or {name, unknown} */
+    bool stood_in;               /* the result of a step is not known, and a text stands for it */
     int64_t now_ms;
 };
 
@@ -109,7 +110,7 @@ static void add_unknown(struct trial *t, const char *name, const char *why)
 static void stand_in(struct trial *t, const struct descriptor_step *step)
 {
     char text[128];
-    json_t *prepared = json_object_get(t->input, "prepared");
+    json_t *prepared = program_input_get(t->input, "prepared");
     snprintf(text, sizeof(text), "{{prepared.%s}}", step->name);
     if (step->each_part)
         out_add(json_object_get(prepared, step->name), out_string(text));
@@ -188,7 +189,7 @@ static bool add_limits(struct trial *t, json_t *limits)
 
 static json_t *document(const struct trial *t, json_t *own_limits)
 {
-    const json_t *text = json_object_get(t->input, "text");
+    const json_t *text = program_input_get(t->input, "text");
     json_t *all = json_object();
     out_set(all, "channel", out_string(t->channel->name));
     out_set(all, "id", out_string(t->content.id));
@@ -271,7 +272,7 @@ enum cli_exit verb_platform_try(struct cli *cli)
     const bool has_item = read_item(&t, cli->options.operand[1]);
     const bool ok = has_item && make_key(&t) && make_input(&t) && add_requests(&t) && show(&t);
     if (has_item) content_fini(&t.content);
-    json_decref(t.input);
+    program_input_free(&t.input);
     json_decref(t.requests);
     return ok ? EXIT_FINE : cli_fail(cli, EXIT_USAGE);
 }

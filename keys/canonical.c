@@ -96,23 +96,28 @@ static const json_t *next_child(struct canonical_text *writer, struct level *lev
     return level->members[i].value;
 }
 
-char *canonical_write(const json_t *value, size_t *len)
+void canonical_put_value(struct canonical_text *writer, const json_t *value)
 {
-    struct canonical_text writer = {0};
     struct level levels[CANONICAL_DEPTH_MAX];
     size_t depth = 0;
 
     do {
         if (json_is_object(value) || json_is_array(value)) {
             KEYS_REQUIRE(depth < CANONICAL_DEPTH_MAX);
-            open_level(&writer, &levels[depth++], value);
+            open_level(writer, &levels[depth++], value);
         } else {
-            put_scalar(&writer, value);
+            put_scalar(writer, value);
         }
         value = NULL;
-        while (depth > 0 && !(value = next_child(&writer, &levels[depth - 1])))
+        while (depth > 0 && !(value = next_child(writer, &levels[depth - 1])))
             depth--;
     } while (value);
-    *len = writer.len;
-    return writer.bytes;
+}
+
+char *canonical_write(const json_t *value, size_t *len)
+{
+    struct canonical_text text = {0};
+    canonical_put_value(&text, value);
+    *len = text.len;
+    return text.bytes;
 }

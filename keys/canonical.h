@@ -46,6 +46,7 @@ struct canonical_text {
 };
 void canonical_put(struct canonical_text *text, const char *bytes, size_t len);         /* as they are */
 void canonical_put_string(struct canonical_text *writer, const char *text, size_t len); /* UTF-8, in quotes */
+void canonical_put_value(struct canonical_text *text, const json_t *value);             /* as canonical_write() */
 
 /*
  * Checks the number literals of a JSON text: each must be, as a decimal, exactly the shortest text of the double next

@@ -108,6 +108,11 @@ static json_t *text_or_null(const char *text)
     return text ? json_string(text) : json_null();
 }
 
+static json_t *value_or_null(const json_t *value)
+{
+    return value ? json_incref((json_t *)value) : json_null();
+}
+
 /* What the delivery before it is known by, or null. */
 static json_t *after_to_json(const struct channel_facts *facts)
 {
@@ -118,26 +123,80 @@ static json_t *after_to_json(const struct channel_facts *facts)
     return after;
 }
 
+static json_t *time_to_json(int64_t ms)
+{
+    char text[CLOCK_RFC3339_SIZE];
+    return json_string(clock_rfc3339(ms, text));
+}
+
+/* What programs see of a delivery: X(name, value of the facts f of the channel c) */
+#define MEMBERS(X)                                                                                                     \
+    X(item, value_or_null(f->item))                                                                                    \
+    X(text, text_or_null(f->text))                                                                                     \
+    X(text_facts, value_or_null(f->text_facts))                                                                        \
+    X(settings, json_incref(c->settings))                                                                              \
+    X(channel, json_string(c->name))                                                                                   \
+    X(account, json_string(c->account))                                                                                \
+    X(key, text_or_null(f->key))                                                                                       \
+    X(gen, json_integer(f->generation))                                                                                \
+    X(approved_at_ms, json_integer(f->approved_at_ms))                                                                 \
+    X(approved_at, time_to_json(f->approved_at_ms))                                                                    \
+    X(dated_ms, json_integer(f->dated_ms))                                                                             \
+    X(attempt_from_ms, json_integer(f->attempt_from_ms))                                                               \
+    X(ext_id, text_or_null(f->ext_id))                                                                                 \
+    X(replay, json_boolean(f->replay))                                                                                 \
+    X(after, after_to_json(f))
+
+enum member {
+#define X(name, value) MEMBER_##name,
+    MEMBERS(X)
+#undef X
+};
+
+struct own_facts {
+    const struct channel *channel;
+    struct channel_facts facts;
+};
+
+static json_t *make_member(const void *own, size_t i)
+{
+    const struct channel *c = ((const struct own_facts *)own)->channel;
+    const struct channel_facts *f = &((const struct own_facts *)own)->facts;
+    switch ((enum member)i) {
+#define X(name, value)                                                                                                 \
+    case MEMBER_##name: return value;
+        MEMBERS(X)
+#undef X
+    }
+    return NULL;
+}
+
+static const char *printed_member(const void *own, size_t i, size_t *len)
+{
+    const struct channel_facts *f = &((const struct own_facts *)own)->facts;
+    *len = f->item_printed_len;
+    return i == MEMBER_item ? f->item_printed : NULL;
+}
+
+struct program_input *channel_input_lazy(const struct channel *channel, const struct channel_facts *facts)
+{
+#define X(name, value) #name,
+    static const char *const names[] = {MEMBERS(X) NULL};
+#undef X
+    static const struct program_members members = {names, make_member, printed_member};
+    struct own_facts *own = xmalloc(sizeof *own);
+    *own = (struct own_facts){channel, *facts};
+    struct program_input *input = program_input_lazy(&members, own);
+    (void)program_input_get(input, "item"); /* holds it */
+    return input;
+}
+
 json_t *channel_input(const struct channel *channel, const struct channel_facts *facts)
 {
-    char approved_at[CLOCK_RFC3339_SIZE];
-    json_t *input = json_object();
-    put(input, "item", json_incref((json_t *)facts->item));
-    put(input, "text", text_or_null(facts->text));
-    put(input, "text_facts", json_incref((json_t *)facts->text_facts));
-    put(input, "settings", json_incref(channel->settings));
-    put(input, "channel", json_string(channel->name));
-    put(input, "account", json_string(channel->account));
-    put(input, "key", text_or_null(facts->key));
-    put(input, "gen", json_integer(facts->generation));
-    put(input, "approved_at_ms", json_integer(facts->approved_at_ms));
-    put(input, "approved_at", json_string(clock_rfc3339(facts->approved_at_ms, approved_at)));
-    put(input, "dated_ms", json_integer(facts->dated_ms));
-    put(input, "attempt_from_ms", json_integer(facts->attempt_from_ms));
-    put(input, "ext_id", text_or_null(facts->ext_id));
-    put(input, "replay", json_boolean(facts->replay));
-    put(input, "after", after_to_json(facts));
-    return input;
+    struct program_input *input = channel_input_lazy(channel, facts);
+    json_t *json = json_incref(program_input_json(input));
+    program_input_free(&input);
+    return json;
 }
 
 static void text_path(const struct channel *channel, char path[IDENTITY_CHANNEL_BYTES + 32])
@@ -169,19 +228,28 @@ bool channel_compiles(struct channel *channel, enum descriptor_half half, struct
     return descriptor_compiles(channel->descriptor, half, err) && (!channel->text || compile_text(channel, err));
 }
 
-static bool run_text(struct channel *channel, enum descriptor_half half, const json_t *input, json_t **result,
+static bool run_text(struct channel *channel, enum descriptor_half half, struct program_input *input, json_t **result,
                      struct errbuf *err)
 {
     struct descriptor *descriptor = channel->descriptor;
-    if (!channel->text) return descriptor_run(descriptor, half, descriptor->text_part, input, result, err);
+    if (!channel->text) return descriptor_run_over(descriptor, half, descriptor->text_part, input, result, err);
     char path[IDENTITY_CHANNEL_BYTES + 32];
     text_path(channel, path);
     if (!compile_text(channel, err)) return false;
-    return program_run(channel->text_program, path, input, result, err);
+    return program_run_over(channel->text_program, path, input, result, err);
 }
 
 bool channel_text(struct channel *channel, enum descriptor_half half, const json_t *input, char **text,
                   struct errbuf *err)
+{
+    struct program_input *once = program_input_new(input);
+    bool ok = channel_text_over(channel, half, once, text, err);
+    program_input_free(&once);
+    return ok;
+}
+
+bool channel_text_over(struct channel *channel, enum descriptor_half half, struct program_input *input, char **text,
+                       struct errbuf *err)
 {
     *text = NULL;
     json_t *result = NULL;

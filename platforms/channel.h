@@ -64,6 +64,8 @@ struct channel *channel_find(const struct channel_set *set, const char *name);
 /* What a program gets to see of a delivery. NULL and 0 where it is not known. All borrowed. */
 struct channel_facts {
     const json_t *item;
+    const char *item_printed; /* the item's canonical bytes, or NULL */
+    size_t item_printed_len;
     const char *text;         /* what channel_text() gave */
     const json_t *text_facts; /* what text.h says about it */
     const char *key;
@@ -79,6 +81,10 @@ struct channel_facts {
 /* The input object of programs, without part, hole, answer, cursor and prepared, which whoever runs one adds. */
 json_t *channel_input(const struct channel *channel, const struct channel_facts *facts);
 
+/* The same, of which a member is made when a program looks at it: the facts' texts have to stay until
+ * then. */
+struct program_input *channel_input_lazy(const struct channel *channel, const struct channel_facts *facts);
+
 /* SIGHUP: its credentials once more, logged; what cannot be read is reported and the old ones stay. True: they are
  * other ones, and a session that was begun with the old ones is over. */
 bool channel_reload(struct channel *channel);
@@ -90,5 +96,7 @@ MUSTCHECK bool channel_compiles(struct channel *channel, enum descriptor_half ha
  * frees it with free(). */
 MUSTCHECK bool channel_text(struct channel *channel, enum descriptor_half half, const json_t *input, char **text,
                             struct errbuf *err);
+MUSTCHECK bool channel_text_over(struct channel *channel, enum descriptor_half half, struct program_input *input,
+                                 char **text, struct errbuf *err);
 
 #endif

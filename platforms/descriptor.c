@@ -132,6 +132,13 @@ bool descriptor_run_over(struct descriptor *descriptor, enum descriptor_half hal
            program_run_over(descriptor->own->programs[half], part, input, result, err);
 }
 
+bool descriptor_print_over(struct descriptor *descriptor, enum descriptor_half half, const char *part,
+                           struct program_input *input, struct canonical_text *out, struct errbuf *err)
+{
+    return descriptor_compiles(descriptor, half, err) &&
+           program_print_over(descriptor->own->programs[half], part, input, out, err);
+}
+
 bool descriptor_sees(struct descriptor *descriptor, enum descriptor_half half, const char *part, const char *member)
 {
     return !descriptor_compiles(descriptor, half, NULL) || program_sees(descriptor->own->programs[half], part, member);

@@ -83,7 +83,8 @@ enum descriptor_outcome { DESCRIPTOR_OUTCOMES(X) };
 
 enum descriptor_half { DESCRIPTOR_READ, DESCRIPTOR_WRITE, DESCRIPTOR_HALVES };
 
-struct program_input;
+struct canonical_text; /* keys/canonical.h */
+struct program_input;  /* platforms/program_input.h */
 struct descriptor_setting {
     const char *name;
     enum descriptor_setting_type type;
@@ -249,6 +250,10 @@ MUSTCHECK bool descriptor_run(struct descriptor *descriptor, enum descriptor_hal
 /* The same over an input that several of its programs see (platforms/program.h). */
 MUSTCHECK bool descriptor_run_over(struct descriptor *descriptor, enum descriptor_half half, const char *part,
                                    struct program_input *input, json_t **result, struct errbuf *err);
+
+/* The same, and the result's canonical JSON is put to out. */
+MUSTCHECK bool descriptor_print_over(struct descriptor *descriptor, enum descriptor_half half, const char *part,
+                                     struct program_input *input, struct canonical_text *out, struct errbuf *err);
 
 /* False if one of its programs certainly gives the same whether its input has this member or not. */
 bool descriptor_sees(struct descriptor *descriptor, enum descriptor_half half, const char *part, const char *member);

@@ -21,7 +21,7 @@
 #define HOLES_MAX         24
 #define PLACEHOLDER_BYTES (RANDOM_TOKEN_SIZE + 3) /* token, two letters, NUL */
 
-/* The holes that one rendering offers. */
+/* The holes that one rendering offers; a count of 0 where it offers none. */
 struct holes {
     char token[RANDOM_TOKEN_SIZE];
     char names[HOLES_MAX][64];
@@ -41,7 +41,6 @@ static void offer(struct holes *holes, const char *prefix, const char *name)
 
 static void offer_all(struct holes *holes, const struct descriptor *descriptor)
 {
-    memset(holes, 0, sizeof(*holes));
     random_token(holes->token);
     offer(holes, "", "timestamp");
     const char *name;
@@ -66,11 +65,15 @@ static json_t *holes_to_json(const struct holes *holes)
     return object;
 }
 
+static void add_own_segment(struct form_text *text, bool hole, enum form_encoding encoding, char *own_bytes, size_t len)
+{
+    text->segments = xrealloc_array(text->segments, text->count + 1, sizeof(*text->segments));
+    text->segments[text->count++] = (struct form_segment){hole, encoding, own_bytes, len};
+}
+
 static void add_segment(struct form_text *text, bool hole, enum form_encoding encoding, const char *bytes, size_t len)
 {
-    if (len == 0 && !hole) return;
-    text->segments = xrealloc_array(text->segments, text->count + 1, sizeof(*text->segments));
-    text->segments[text->count++] = (struct form_segment){hole, encoding, xstrndup(bytes, len), len};
+    if (len > 0 || hole) add_own_segment(text, hole, encoding, xstrndup(bytes, len), len);
 }
 
 /* Cut a result at its placeholders. False if it holds the token without a hole's number: a program took it apart. */
@@ -79,7 +82,7 @@ static bool cut(const struct holes *holes, const char *bytes, size_t len, enum f
 {
     size_t token_len = strlen(holes->token), done = 0;
     const char *at;
-    while ((at = memmem(bytes + done, len - done, holes->token, token_len))) {
+    while (holes->count > 0 && (at = memmem(bytes + done, len - done, holes->token, token_len))) {
         size_t start = (size_t)(at - bytes);
         int i = start + token_len + 2 <= len ? (at[token_len] - 'g') * 16 + (at[token_len + 1] - 'g') : -1;
         if (i < 0 || i >= holes->count) return false;
@@ -212,12 +215,17 @@ static bool cut_body(struct render *render, const char *part, const char *bytes,
            complain(render, part, "a value of .hole must be used as it is");
 }
 
-static bool render_json(struct render *render, const char *part, const json_t *value)
+/* Where it was shown no hole the body is what was printed. */
+static bool render_json(struct render *render, const char *part)
 {
-    size_t len;
-    char *text = canonical_write(value, &len);
-    bool ok = cut_body(render, part, text, len, FORM_JSON);
-    free(text);
+    struct canonical_text text = {0};
+    bool ok = descriptor_print_over(render->channel->descriptor, render->half, part, render->input, &text, render->err);
+    if (ok && render->holes.count == 0 && text.len <= FORM_BODY_MAX_BYTES) {
+        add_own_segment(&render->form->body, false, FORM_RAW, text.bytes, text.len);
+        return true;
+    }
+    ok = ok && cut_body(render, part, text.bytes, text.len, FORM_JSON);
+    free(text.bytes);
     return ok;
 }
 
@@ -249,20 +257,30 @@ static const char *body_part(const struct descriptor_request *request)
     return request->json_part ? request->json_part : request->form_part ? request->form_part : request->text_part;
 }
 
-static bool render_body(struct render *render, const struct descriptor_request *request)
+static const char *body_type(const struct descriptor_request *request)
+{
+    return request->json_part   ? "application/json"
+           : request->form_part ? "application/x-www-form-urlencoded"
+                                : request->text_type;
+}
+
+static bool render_value(struct render *render, const struct descriptor_request *request)
 {
     const char *part = body_part(request);
     json_t *value;
-    if (!part) return true;
     if (!run(render, part, &value)) return false;
-    render->form->has_body = true;
-    bool ok = part == request->json_part   ? render_json(render, part, value)
-              : part == request->form_part ? render_form(render, part, value)
-                                           : render_text(render, part, value, FORM_RAW, &render->form->body);
+    bool ok = part == request->form_part ? render_form(render, part, value)
+                                         : render_text(render, part, value, FORM_RAW, &render->form->body);
     json_decref(value);
-    add_content_type(render->form, part == request->json_part   ? "application/json"
-                                   : part == request->form_part ? "application/x-www-form-urlencoded"
-                                                                : request->text_type);
+    return ok;
+}
+
+static bool render_body(struct render *render, const struct descriptor_request *request)
+{
+    if (!body_part(request)) return true;
+    render->form->has_body = true;
+    bool ok = request->json_part ? render_json(render, request->json_part) : render_value(render, request);
+    if (ok) add_content_type(render->form, body_type(request));
     return ok;
 }
 
@@ -271,35 +289,39 @@ static bool sees_holes(const struct render *render, const char *part)
     return part && descriptor_sees(render->channel->descriptor, render->half, part, "hole");
 }
 
-/* With the placeholders, where a program may look at one: most do not, and to make them costs more than a rendering. */
-static struct program_input *make_input(const struct render *render, const struct descriptor_request *request,
-                                        const json_t *input)
+/* Where no program looks at a placeholder there is none: most do not, and to make them costs more than a rendering. */
+static void offer_holes(struct render *render, const struct descriptor_request *request)
 {
     if (!sees_holes(render, request->url_part) && !sees_holes(render, request->headers_part) &&
         !sees_holes(render, body_part(request)))
-        return program_input_new(input);
-    json_t *seen = json_copy((json_t *)input);
-    if (json_object_set_new(seen, "hole", holes_to_json(&render->holes)) != 0) die("out of memory");
-    struct program_input *made = program_input_new(seen);
-    json_decref(seen);
-    return made;
+        return;
+    offer_all(&render->holes, render->channel->descriptor);
+    program_input_put(render->input, "hole", holes_to_json(&render->holes));
+}
+
+bool form_render_over(struct channel *channel, enum descriptor_half half, const struct descriptor_request *request,
+                      struct program_input *input, struct form *form, struct errbuf *err)
+{
+    struct render render = {.channel = channel, .half = half, .input = input, .form = form, .err = err};
+    memset(form, 0, sizeof(*form));
+    memcpy(form->method, request->method, strnlen(request->method, sizeof(form->method) - 1));
+    offer_holes(&render, request);
+    bool ok = render_url(&render, request->url_part) && render_headers(&render, request->headers_part) &&
+              render_body(&render, request);
+    if (ok && !request->anonymous) auth_add_headers(channel, form);
+    ok = ok && (form_check(form, err) || errbuf_prefix(err, "%s: $.%s", channel->descriptor->file, request->url_part));
+    if (render.holes.count > 0) program_input_put(input, "hole", NULL);
+    if (ok) form->foreign = foreign_form(channel, request, form);
+    if (!ok) form_fini(form);
+    return ok;
 }
 
 bool form_render(struct channel *channel, enum descriptor_half half, const struct descriptor_request *request,
                  const json_t *input, struct form *form, struct errbuf *err)
 {
-    struct render render = {.channel = channel, .half = half, .form = form, .err = err};
-    memset(form, 0, sizeof(*form));
-    snprintf(form->method, sizeof(form->method), "%s", request->method);
-    offer_all(&render.holes, channel->descriptor);
-    render.input = make_input(&render, request, input);
-    bool ok = render_url(&render, request->url_part) && render_headers(&render, request->headers_part) &&
-              render_body(&render, request);
-    if (ok && !request->anonymous) auth_add_headers(channel, form);
-    ok = ok && (form_check(form, err) || errbuf_prefix(err, "%s: $.%s", channel->descriptor->file, request->url_part));
-    program_input_free(&render.input);
-    if (ok) form->foreign = foreign_form(channel, request, form);
-    if (!ok) form_fini(form);
+    struct program_input *once = program_input_new(input);
+    bool ok = form_render_over(channel, half, request, once, form, err);
+    program_input_free(&once);
     return ok;
 }
 

@@ -87,6 +87,10 @@ struct form_fill {
  * free. */
 MUSTCHECK bool form_render(struct channel *channel, enum descriptor_half half, const struct descriptor_request *request,
                            const json_t *input, struct form *form, struct errbuf *err);
+/* The same over an input for several parts, which programs see together with .hole while it runs. */
+MUSTCHECK bool form_render_over(struct channel *channel, enum descriptor_half half,
+                                const struct descriptor_request *request, struct program_input *input,
+                                struct form *form, struct errbuf *err);
 void form_fini(struct form *form);
 
 /* The frozen form (docs/contract.md, section 6) and back. form_parse checks everything as form_render does. */

@@ -18,6 +18,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "keys/canonical.h"
+#include "platforms/program_input.h"
+
 struct pick;
 
 /* NULL where the text is more than this. pick_free() ends it. */
@@ -29,6 +32,11 @@ bool pick_names(const struct pick *pick, const char *member);
 
 /* The result over an object, which is not changed, of at most max_bytes (counted as in program.h) and max_depth levels.
  * NULL where jq must be asked. It shares texts and numbers with the input and no list and no object. */
-json_t *pick_run(const struct pick *pick, const json_t *input, size_t max_bytes, int max_depth);
+json_t *pick_run(const struct pick *pick, struct program_input *input, size_t max_bytes, int max_depth);
+
+/* The same as canonical JSON, which is put to out without a value being made. False, and out as it was, where jq must
+ * be asked. */
+bool pick_print(const struct pick *pick, struct program_input *input, size_t max_bytes, int max_depth,
+                struct canonical_text *out);
 
 #endif

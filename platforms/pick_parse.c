@@ -1,43 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A parser by recursive descent into a tree of nodes, and a walk over the tree. What jq reads as the same text in
- * another way must not get through the parser, so it takes a word or a sign only where nothing else can follow it.
+ * From a program's text to a tree, by recursive descent. What jq reads as the same text in another way must not get
+ * through, so a word or a sign is taken only where nothing else can follow it.
  */
-#include "platforms/pick.h"
+#include "platforms/pick_tree.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "platforms/program_budget.h"
 #include "runtime/buf.h"
 #include "runtime/die.h"
 #include "runtime/utf8.h"
 
-#define TEXT_MAX_BYTES   4096
-#define NESTING_MAX      32
-#define NUMBER_DIGITS    15 /* a double holds every such integer */
-#define OBJECT_NAMES_MAX 256
-
-enum kind { PICK_CONSTANT, PICK_PATH, PICK_OBJECT, PICK_LIST, PICK_SUM, PICK_ALTERNATIVE };
-
-struct pick {
-    enum kind kind;
-    char *name;         /* of an object's member; a step of a path */
-    json_t *constant;   /* of PICK_CONSTANT */
-    struct pick *inner; /* first of the parts: members in order of their names, terms, steps of the path */
-    struct pick *next;
-};
-
-/* ---- from text to tree ---- */
+#define TEXT_MAX_BYTES 4096
+#define NESTING_MAX    32
+#define NUMBER_DIGITS  15 /* a double holds every such integer */
 
 struct parser {
     const char *at;
     int nesting;
 };
 
-static struct pick *new_pick(enum kind kind)
+static struct pick *new_pick(enum pick_kind kind)
 {
     struct pick *pick = xcalloc(1, sizeof *pick);
     pick->kind = kind;
@@ -194,6 +179,14 @@ static struct pick *parse_list(struct parser *p)
 
 static struct pick *parse_term(struct parser *p);
 
+/* From U+E000 on jq, which sorts bytes, and canonical JSON, which sorts UTF-16, have another order. */
+static bool sorts_alike(const char *name)
+{
+    for (; *name; name++)
+        if ((unsigned char)*name >= 0xee) return false;
+    return true;
+}
+
 /* name: term. Members stand in the order of their names, as jq gives them; of two of the same name jq knows which. */
 static bool parse_member(struct parser *p, struct pick *object)
 {
@@ -201,7 +194,8 @@ static bool parse_member(struct parser *p, struct pick *object)
     size_t len = word_length(p->at);
     char *name = len > 0 ? xstrndup(p->at, len) : parse_quoted(p);
     p->at += len;
-    struct pick *value = name && take(p, ":") ? parse_term(p) : NULL, **place = &object->inner;
+    bool known = name && sorts_alike(name) && take(p, ":");
+    struct pick *value = known ? parse_term(p) : NULL, **place = &object->inner;
     while (value && *place && strcmp((*place)->name, name) < 0)
         place = &(*place)->next;
     if (!value || (*place && strcmp((*place)->name, name) == 0)) {
@@ -258,7 +252,7 @@ static struct pick *parse_term(struct parser *p)
 }
 
 /* Terms with a sign between them; one alone is itself. */
-static struct pick *parse_row(struct parser *p, enum kind kind, const char *sign,
+static struct pick *parse_row(struct parser *p, enum pick_kind kind, const char *sign,
                               struct pick *(*parse)(struct parser *p))
 {
     struct pick *first = parse(p), *row, **end;
@@ -306,177 +300,4 @@ bool pick_names(const struct pick *pick, const char *member)
     for (const struct pick *one = pick->inner; one; one = one->next)
         if (pick_names(one, member)) return true;
     return false;
-}
-
-/* ---- over an input ---- */
-
-/* What is left of the bounds. */
-struct run {
-    const json_t *input;
-    struct program_budget budget;
-};
-
-static json_t *copy(struct run *run, const json_t *value);
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static bool set(json_t *object, const char *name, json_t *own_value)
-{
-    return own_value && json_object_set_new_nocheck(object, name, own_value) == 0;
-}
-
-static json_t *copy_object(struct run *run, const json_t *value)
-{
-    const char *names[OBJECT_NAMES_MAX], *name;
-    size_t count = 0;
-    json_t *member, *out;
-    if (json_object_size(value) > OBJECT_NAMES_MAX) return NULL;
-    json_object_foreach((json_t *)value, name, member)
-    {
-        names[count++] = name;
-    }
-    qsort(names, count, sizeof *names, by_name);
-    out = json_object();
-    for (size_t i = 0; out && i < count; i++) {
-        bool ok = program_budget_take(&run->budget, strlen(names[i])) &&
-                  set(out, names[i], copy(run, json_object_get(value, names[i])));
-        if (!ok) {
-            json_decref(out);
-            return NULL;
-        }
-    }
-    return out;
-}
-
-static json_t *copy_array(struct run *run, const json_t *value)
-{
-    json_t *out = json_array();
-    for (size_t i = 0; out && i < json_array_size(value); i++) {
-        json_t *item = copy(run, json_array_get(value, i));
-        if (!item || json_array_append_new(out, item) != 0) {
-            json_decref(out);
-            return NULL;
-        }
-    }
-    return out;
-}
-
-/* Numbers that come out of jq as they went in. */
-static bool keeps_number(const json_t *value)
-{
-    if (json_is_integer(value)) {
-        json_int_t number = json_integer_value(value);
-        return number >= -PROGRAM_EXACT_INTEGER_MAX && number <= PROGRAM_EXACT_INTEGER_MAX;
-    }
-    double number = json_real_value(value);
-    return isfinite(number) && floor(number) != number;
-}
-
-/* A value as it comes out of jq; NULL where that is another one, or too much of it. */
-static json_t *copy(struct run *run, const json_t *value)
-{
-    json_t *out = NULL;
-    if (run->budget.depth == 0 || !program_budget_take(&run->budget, json_string_length(value))) return NULL;
-    run->budget.depth--;
-    if (json_is_object(value))
-        out = copy_object(run, value);
-    else if (json_is_array(value))
-        out = copy_array(run, value);
-    else if (!json_is_number(value) || keeps_number(value))
-        out = json_incref((json_t *)value);
-    run->budget.depth++;
-    return out;
-}
-
-static json_t *walk(struct run *run, const struct pick *pick);
-
-static json_t *walk_path(struct run *run, const struct pick *pick)
-{
-    const json_t *value = run->input;
-    for (const struct pick *step = pick->inner; step; step = step->next) {
-        if (!json_is_object(value) && !json_is_null(value)) return NULL;
-        value = json_object_get(value, step->name);
-        if (!value) value = json_null();
-    }
-    return copy(run, value);
-}
-
-static json_t *walk_object(struct run *run, const struct pick *pick)
-{
-    json_t *out = json_object();
-    for (const struct pick *member = pick->inner; out && member; member = member->next) {
-        if (program_budget_take(&run->budget, strlen(member->name)) && set(out, member->name, walk(run, member)))
-            continue;
-        json_decref(out);
-        return NULL;
-    }
-    return out;
-}
-
-static json_t *walk_list(struct run *run, const struct pick *pick)
-{
-    json_t *out = json_array(), *item = pick->inner ? walk(run, pick->inner) : NULL;
-    if (pick->inner && (!item || json_array_append_new(out, item) != 0)) {
-        json_decref(out);
-        return NULL;
-    }
-    return out;
-}
-
-/* Texts joined; null changes nothing. */
-static json_t *walk_sum(struct run *run, const struct pick *pick)
-{
-    struct buf text;
-    bool texts = true, any = false;
-    buf_init(&text, run->budget.bytes);
-    for (const struct pick *term = pick->inner; term && texts; term = term->next) {
-        json_t *value = walk(run, term);
-        texts = json_is_string(value) || json_is_null(value);
-        any = any || json_is_string(value);
-        if (json_is_string(value)) buf_append(&text, json_string_value(value), json_string_length(value));
-        json_decref(value);
-    }
-    bool fits = texts && !text.cut && program_budget_take(&run->budget, text.len);
-    json_t *sum = !fits ? NULL : any ? json_stringn_nocheck(buf_text(&text), text.len) : json_null();
-    buf_fini(&text);
-    return sum;
-}
-
-/* The first that is neither null nor false, or the last. */
-static json_t *walk_alternative(struct run *run, const struct pick *pick)
-{
-    const struct pick *one = pick->inner;
-    json_t *value = walk(run, one);
-    while (one->next && (json_is_null(value) || json_is_false(value))) {
-        json_decref(value);
-        one = one->next;
-        value = walk(run, one);
-    }
-    return value;
-}
-
-static json_t *walk(struct run *run, const struct pick *pick)
-{
-    json_t *out = NULL;
-    if (run->budget.depth == 0 || !program_budget_take(&run->budget, 0)) return NULL;
-    run->budget.depth--;
-    switch (pick->kind) {
-    case PICK_CONSTANT: out = copy(run, pick->constant); break;
-    case PICK_PATH: out = walk_path(run, pick); break;
-    case PICK_OBJECT: out = walk_object(run, pick); break;
-    case PICK_LIST: out = walk_list(run, pick); break;
-    case PICK_SUM: out = walk_sum(run, pick); break;
-    case PICK_ALTERNATIVE: out = walk_alternative(run, pick); break;
-    }
-    run->budget.depth++;
-    return out;
-}
-
-json_t *pick_run(const struct pick *pick, const json_t *input, size_t max_bytes, int max_depth)
-{
-    struct run run = {input, {max_bytes, max_depth}};
-    return json_is_object(input) ? walk(&run, pick) : NULL;
 }

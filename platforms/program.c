@@ -292,51 +292,15 @@ static bool take_only_result(struct program *program, const char *part, json_t *
     return true;
 }
 
-struct program_input {
-    json_t *json;
-    bool carried; /* jv is the same in jq, or not valid where it is too large, too deep or no object */
-    jv jv;
-};
-
-struct program_input *program_input_new(const json_t *input)
-{
-    struct program_input *made = xcalloc(1, sizeof *made);
-    made->json = json_incref((json_t *)input);
-    return made;
-}
-
-static void let_go(struct program_input *input)
-{
-    if (input->carried) jv_free(input->jv);
-    json_decref(input->json);
-}
-
-void program_input_free(struct program_input **input)
-{
-    if (!*input) return;
-    let_go(*input);
-    free(*input);
-    *input = NULL;
-}
-
-/* Into jq: only for a program that needs it. */
-static bool carry_over(struct program_input *input)
-{
-    struct program_budget budget = {PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX};
-    if (!input->carried)
-        input->jv = json_is_object(input->json) ? program_value_to_jv(input->json, &budget) : jv_invalid();
-    input->carried = true;
-    return jv_is_valid(input->jv);
-}
-
 static bool run_jq(struct program *program, const char *part, struct program_input *input, json_t **result,
                    struct errbuf *err)
 {
-    if (!carry_over(input))
+    jv value = program_input_jv(input);
+    if (!jv_is_valid(value))
         return errbuf_set(err, "%s: $.%s: its input is larger than %zu bytes or deeper than %d levels", program->file,
                           part, PROGRAM_INPUT_MAX_BYTES, PROGRAM_INPUT_DEPTH_MAX);
     program->message[0] = '\0';
-    jq_start(program->jq, jv_object_set(jv_copy(input->jv), jv_string("part"), jv_string(part)), 0);
+    jq_start(program->jq, jv_object_set(value, jv_string("part"), jv_string(part)), 0);
     bool ok = take_only_result(program, part, result, err);
     /* Let go of what the run still holds. */
     jq_start(program->jq, jv_null(), 0);
@@ -356,23 +320,42 @@ bool program_sees(const struct program *program, const char *part, const char *m
     return !known || !known->pick || pick_names(known->pick, member);
 }
 
+static bool is_known(const struct program *program, const struct part *known, const char *part, struct errbuf *err)
+{
+    return known ||
+           errbuf_set(err,
+                      "%s: $.%s: there is no such program; it is named by its place, such as reads.prepare[0].keep",
+                      program->file, part);
+}
+
 bool program_run_over(struct program *program, const char *part, struct program_input *input, json_t **result,
                       struct errbuf *err)
 {
     const struct part *known = part_of(program, part);
     *result = NULL;
-    if (!known)
-        return errbuf_set(err,
-                          "%s: $.%s: there is no such program; it is named by its place, such as reads.prepare[0].keep",
-                          program->file, part);
-    if (known->pick) *result = pick_run(known->pick, input->json, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX);
+    if (!is_known(program, known, part, err)) return false;
+    if (known->pick) *result = pick_run(known->pick, input, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX);
     return *result || run_jq(program, part, input, result, err);
+}
+
+bool program_print_over(struct program *program, const char *part, struct program_input *input,
+                        struct canonical_text *out, struct errbuf *err)
+{
+    const struct part *known = part_of(program, part);
+    json_t *result = NULL;
+    if (!is_known(program, known, part, err)) return false;
+    if (known->pick && pick_print(known->pick, input, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX, out))
+        return true;
+    if (!run_jq(program, part, input, &result, err)) return false;
+    canonical_put_value(out, result);
+    json_decref(result);
+    return true;
 }
 
 bool program_run(struct program *program, const char *part, const json_t *input, json_t **result, struct errbuf *err)
 {
-    struct program_input once = {.json = json_incref((json_t *)input)};
-    bool ok = program_run_over(program, part, &once, result, err);
-    let_go(&once);
+    struct program_input *once = program_input_new(input);
+    bool ok = program_run_over(program, part, once, result, err);
+    program_input_free(&once);
     return ok;
 }

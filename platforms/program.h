@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program: the jq programs of a descriptor, in a cage. With program_value.c the only file that includes jq.h.
+ * program: the jq programs of a descriptor, in a cage. With program_value.c and
+ * program_input.c the only file that includes jq.h.
  *
  * Several texts ("parts", each with the JSON path it stands at) are joined into one jq program and compiled once;
  * input `.part` selects the one that runs. A part sees its input and nothing else of this process: no environment, no
@@ -20,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "keys/canonical.h"
+#include "platforms/program_input.h"
 #include "runtime/errbuf.h"
 
 #define PROGRAM_INPUT_MAX_BYTES  ((size_t)8 << 20) /* strings and names, and 16 for every value */
@@ -28,7 +30,6 @@
 #define PROGRAM_RESULT_DEPTH_MAX CANONICAL_DEPTH_MAX /* what is printed must fit */
 
 struct program;
-struct program_input;
 
 struct program_part {
     const char *path; /* "write.request.url": names the part and says where its text stands */
@@ -47,12 +48,12 @@ MUSTCHECK bool program_run(struct program *program, const char *part, const json
 /* False if the part certainly gives the same whether its input has this member or not. */
 bool program_sees(const struct program *program, const char *part, const char *member);
 
-/* An input for several parts, carried over into jq once, and only if one of them needs jq: that costs more than most
- * parts do. Good for every program; one that is too large for jq is an error of each run that needs it. Until
- * program_input_free() the value may not be changed. */
-struct program_input *program_input_new(const json_t *input);
-void program_input_free(struct program_input **input);
+/* The same over an input that several parts of any program see. */
 MUSTCHECK bool program_run_over(struct program *program, const char *part, struct program_input *input, json_t **result,
                                 struct errbuf *err);
+
+/* The same, and the result's canonical JSON is put to out. */
+MUSTCHECK bool program_print_over(struct program *program, const char *part, struct program_input *input,
+                                  struct canonical_text *out, struct errbuf *err);
 
 #endif

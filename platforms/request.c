@@ -9,6 +9,7 @@
 #include "platforms/answer.h"
 #include "platforms/channel.h"
 #include "platforms/form.h"
+#include "platforms/program_input.h"
 #include "platforms/text.h"
 #include "runtime/buf.h"
 #include "runtime/die.h"
@@ -74,7 +75,7 @@ static int64_t limit_of(const struct channel *channel, const struct descriptor_i
     return max >= 1 && max <= 1e9 ? (int64_t)max : 0;
 }
 
-bool request_measure(struct channel *channel, size_t i, const json_t *input, struct request_measure *out,
+bool request_measure(struct channel *channel, size_t i, struct program_input *input, struct request_measure *out,
                      struct errbuf *err)
 {
 #define X(symbol, name, words) [symbol] = (words),
@@ -86,7 +87,7 @@ bool request_measure(struct channel *channel, size_t i, const json_t *input, str
     json_t *what = NULL;
     *out = (struct request_measure){.unit = units[limit->unit], .max = limit_of(channel, limit)};
     name_measured(descriptor, i, out);
-    if (!descriptor_run(descriptor, DESCRIPTOR_WRITE, limit->what_part, input, &what, err)) return false;
+    if (!descriptor_run_over(descriptor, DESCRIPTOR_WRITE, limit->what_part, input, &what, err)) return false;
     out->given = json_is_string(what);
     bool ok = out->given || json_is_null(what);
     if (out->given) out->count = text_count(json_string_value(what), json_string_length(what), &measure);
@@ -94,7 +95,8 @@ bool request_measure(struct channel *channel, size_t i, const json_t *input, str
     return ok || errbuf_set(err, "%s: $.%s: must give a string or null", descriptor->file, limit->what_part);
 }
 
-static enum render_result check_limit(struct channel *channel, size_t i, const json_t *input, struct errbuf *err)
+static enum render_result check_limit(struct channel *channel, size_t i, struct program_input *input,
+                                      struct errbuf *err)
 {
     struct request_measure measure;
     if (limit_of(channel, &channel->descriptor->item_limits[i]) <= 0) return RENDER_OK;
@@ -105,23 +107,25 @@ static enum render_result check_limit(struct channel *channel, size_t i, const j
     return RENDER_UNFIT;
 }
 
-static enum render_result add_text(struct channel *channel, json_t *input, struct errbuf *err)
+static enum render_result add_text(struct channel *channel, struct program_input *input, struct errbuf *err)
 {
     char *text = NULL;
-    if (!channel_text(channel, DESCRIPTOR_WRITE, input, &text, err)) return RENDER_BROKEN;
+    if (!channel_text_over(channel, DESCRIPTOR_WRITE, input, &text, err)) return RENDER_BROKEN;
     if (text) {
-        put(input, "text", json_string(text));
-        put(input, "text_facts", text_facts_json(text));
+        program_input_put(input, "text", json_string(text));
+        program_input_put(input, "text_facts", text_facts_json(text));
     }
     free(text);
     return RENDER_OK;
 }
 
 enum render_result request_input(struct channel *channel, const json_t *content, const struct request_row *row,
-                                 json_t **input, struct errbuf *err)
+                                 struct program_input **input, struct errbuf *err)
 {
     const struct descriptor *descriptor = channel->descriptor;
     struct channel_facts facts = {.item = content,
+                                  .item_printed = row->printed,
+                                  .item_printed_len = row->printed_len,
                                   .key = row->key,
                                   .generation = row->generation,
                                   .approved_at_ms = row->approved_at_ms,
@@ -131,47 +135,55 @@ enum render_result request_input(struct channel *channel, const json_t *content,
                                   .after_url = row->after_url};
     *input = NULL;
     if (!has_what_it_needs(descriptor, content, err)) return RENDER_UNFIT;
-    json_t *made = channel_input(channel, &facts);
-    put(made, "prepared", json_object());
+    struct program_input *made = channel_input_lazy(channel, &facts);
+    program_input_put(made, "prepared", json_object());
     enum render_result result = add_text(channel, made, err);
     for (size_t i = 0; result == RENDER_OK && i < descriptor->item_limit_count; i++)
         result = check_limit(channel, i, made, err);
     if (result == RENDER_OK)
         *input = made;
     else
-        json_decref(made);
+        program_input_free(&made);
     return result;
 }
 
 enum render_result request_check(struct channel *channel, const json_t *content, struct errbuf *err)
 {
     const struct request_row no_row = {0};
-    json_t *input;
+    struct program_input *input;
     enum render_result result = request_input(channel, content, &no_row, &input, err);
-    json_decref(input);
+    program_input_free(&input);
     return result;
 }
 
-bool request_render(struct channel *channel, const json_t *input, struct form *form, struct errbuf *err)
+bool request_render(struct channel *channel, struct program_input *input, struct form *form, struct errbuf *err)
 {
-    return form_render(channel, DESCRIPTOR_WRITE, &channel->descriptor->write, input, form, err);
+    return form_render_over(channel, DESCRIPTOR_WRITE, &channel->descriptor->write, input, form, err);
 }
 
-static bool element_wanted(struct channel *channel, const struct descriptor_step *s, size_t at, json_t *input,
-                           bool *wanted, struct errbuf *err)
+/* Puts what a step gave. */
+static void put_prepared(struct program_input *input, const char *step, json_t *own_value)
 {
-    json_t *list = NULL, *prepared = json_object_get(input, "prepared");
-    if (!descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, s->each_part, input, &list, err)) return false;
+    json_t *prepared = json_incref(program_input_get(input, "prepared"));
+    put(prepared, step, own_value);
+    program_input_put(input, "prepared", prepared);
+}
+
+static bool element_wanted(struct channel *channel, const struct descriptor_step *s, size_t at,
+                           struct program_input *input, bool *wanted, struct errbuf *err)
+{
+    json_t *list = NULL;
+    if (!descriptor_run_over(channel->descriptor, DESCRIPTOR_WRITE, s->each_part, input, &list, err)) return false;
     bool ok =
         json_is_array(list) || errbuf_set(err, "%s: $.%s: must give a list", channel->descriptor->file, s->each_part);
     *wanted = ok && at < json_array_size(list);
-    if (ok && at == 0) put(prepared, s->name, json_array());
-    if (*wanted) put(input, "each", json_incref(json_array_get(list, at)));
+    if (ok && at == 0) put_prepared(input, s->name, json_array());
+    if (*wanted) program_input_put(input, "each", json_incref(json_array_get(list, at)));
     json_decref(list);
     return ok;
 }
 
-bool request_step_wanted(struct channel *channel, size_t step, size_t at, json_t *input, bool *wanted,
+bool request_step_wanted(struct channel *channel, size_t step, size_t at, struct program_input *input, bool *wanted,
                          struct errbuf *err)
 {
     const struct descriptor_step *s = &channel->descriptor->prepare[step];
@@ -179,30 +191,31 @@ bool request_step_wanted(struct channel *channel, size_t step, size_t at, json_t
     *wanted = false;
     if (s->each_part) return element_wanted(channel, s, at, input, wanted, err);
     if (at > 0) return true;
-    if (!descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, s->request.url_part, input, &url, err)) return false;
+    if (!descriptor_run_over(channel->descriptor, DESCRIPTOR_WRITE, s->request.url_part, input, &url, err))
+        return false;
     *wanted = !json_is_null(url);
-    if (!*wanted) put(json_object_get(input, "prepared"), s->name, json_null());
+    if (!*wanted) put_prepared(input, s->name, json_null());
     json_decref(url);
     return true;
 }
 
-bool request_render_step(struct channel *channel, size_t step, size_t at, const json_t *input,
+bool request_render_step(struct channel *channel, size_t step, size_t at, struct program_input *input,
                          const struct request_files *files, struct form *form, struct errbuf *err)
 {
     const struct descriptor_request *request = &channel->descriptor->prepare[step].request;
-    if (!form_render(channel, DESCRIPTOR_WRITE, request, input, form, err)) return false;
+    if (!form_render_over(channel, DESCRIPTOR_WRITE, request, input, form, err)) return false;
     if (!request->file_part || request_file_body(channel, request->file_part, input, at, files, form, err)) return true;
     form_fini(form);
     return false;
 }
 
-bool request_again_step(struct channel *channel, size_t step, const struct answer *answer, const json_t *input)
+bool request_again_step(struct channel *channel, size_t step, const struct answer *answer, struct program_input *input)
 {
     struct errbuf err;
     const char *part = channel->descriptor->prepare[step].again_part;
     json_t *again = NULL, *seen;
     if (!part) return false;
-    seen = json_copy((json_t *)input);
+    seen = json_copy(program_input_json(input));
     put(seen, "answer", answer_to_json(answer));
     const bool yes =
         descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, part, seen, &again, &err) && json_is_true(again);
@@ -211,19 +224,26 @@ bool request_again_step(struct channel *channel, size_t step, const struct answe
     return yes;
 }
 
-bool request_keep_step(struct channel *channel, size_t step, size_t at, const struct answer *answer, json_t *input,
-                       struct request_files *files, struct errbuf *err)
+/* The list of what the elements of a step gave, with one more. */
+static json_t *appended(struct program_input *input, const char *step, json_t *kept)
+{
+    json_t *list = json_object_get(program_input_get(input, "prepared"), step);
+    if (json_array_append(list, kept) != 0) die("out of memory");
+    return json_incref(list);
+}
+
+bool request_keep_step(struct channel *channel, size_t step, size_t at, const struct answer *answer,
+                       struct program_input *input, struct request_files *files, struct errbuf *err)
 {
     const struct descriptor_step *s = &channel->descriptor->prepare[step];
-    json_t *kept = NULL, *seen = json_copy(input), *prepared = json_object_get(input, "prepared");
+    json_t *kept = NULL, *seen = json_copy(program_input_json(input));
     put(seen, "answer", answer_to_json(answer));
     bool ok = descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, s->keep_part, seen, &kept, err);
     json_decref(seen);
     if (ok && json_is_null(kept))
         ok = errbuf_set(err, "%s answered %d without what the step %s needs", channel->descriptor->title,
                         answer->status, s->name);
-    if (ok && s->each_part && json_array_append(json_object_get(prepared, s->name), kept) != 0) die("out of memory");
-    if (ok && !s->each_part) put(prepared, s->name, json_incref(kept));
+    if (ok) put_prepared(input, s->name, s->each_part ? appended(input, s->name, kept) : json_incref(kept));
     if (ok && s->keep_bytes_max > 0) request_files_keep(files, s->name, at, answer);
     json_decref(kept);
     return ok;

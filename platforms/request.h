@@ -22,14 +22,17 @@
 #include "platforms/request_file.h"
 #include "runtime/errbuf.h"
 
-struct channel; /* platforms/channel.h */
-struct form;    /* platforms/form.h */
-struct answer;  /* platforms/answer.h */
+struct channel;       /* platforms/channel.h */
+struct form;          /* platforms/form.h */
+struct answer;        /* platforms/answer.h */
+struct program_input; /* platforms/program_input.h */
 
 #define REQUEST_FROZEN_MAX_BYTES (1024 * 1024)
 
-/* What of the row a request depends on. Borrowed for the call. */
+/* What of the row a request depends on. Borrowed as long as the input that is made of it. */
 struct request_row {
+    const char *printed; /* the content's canonical bytes, or NULL */
+    size_t printed_len;
     const char *key; /* idempotency key, or NULL where the channel has none */
     int generation;
     int64_t approved_at_ms;
@@ -46,10 +49,11 @@ enum render_result {
 
 /*
  * Checks the item and makes what the channel's programs see of the delivery: {item, text, text_facts, settings, ..,
- * prepared}. content: the item as merged for the channel. The caller owns *input.
+ * prepared}. content: the item as merged for the channel, borrowed as long as the input. program_input_free() ends it.
  */
 MUSTCHECK enum render_result request_input(struct channel *channel, const json_t *content,
-                                           const struct request_row *row, json_t **input, struct errbuf *err);
+                                           const struct request_row *row, struct program_input **input,
+                                           struct errbuf *err);
 
 /* The checks of request_input() alone: would this item be taken? */
 MUSTCHECK enum render_result request_check(struct channel *channel, const json_t *content, struct errbuf *err);
@@ -65,32 +69,33 @@ struct request_measure {
 };
 
 /* The i-th limit of the channel's descriptor. False: its program does not work; err names file and path. */
-MUSTCHECK bool request_measure(struct channel *channel, size_t i, const json_t *input, struct request_measure *out,
-                               struct errbuf *err);
+MUSTCHECK bool request_measure(struct channel *channel, size_t i, struct program_input *input,
+                               struct request_measure *out, struct errbuf *err);
 
 /* Renders the write request of an input, for form_fini(). */
-MUSTCHECK bool request_render(struct channel *channel, const json_t *input, struct form *form, struct errbuf *err);
+MUSTCHECK bool request_render(struct channel *channel, struct program_input *input, struct form *form,
+                              struct errbuf *err);
 
 /*
  * True in *wanted if there is a request of this step of `prepare` to be sent; at: how many of them were. A step with
  * `each` has one for every element, which programs then see as input.each, others have one. Where the address is null
  * the item does not need the step; then, or where the list is empty, its result is null or [].
  */
-MUSTCHECK bool request_step_wanted(struct channel *channel, size_t step, size_t at, json_t *input, bool *wanted,
-                                   struct errbuf *err);
+MUSTCHECK bool request_step_wanted(struct channel *channel, size_t step, size_t at, struct program_input *input,
+                                   bool *wanted, struct errbuf *err);
 
 /* Renders the request of a step that is wanted. files: what steps before have kept. */
-MUSTCHECK bool request_render_step(struct channel *channel, size_t step, size_t at, const json_t *input,
+MUSTCHECK bool request_render_step(struct channel *channel, size_t step, size_t at, struct program_input *input,
                                    const struct request_files *files, struct form *form, struct errbuf *err);
 
 /* True if the answer says that what the step waits for is not ready yet: the same is to be asked again. A program that
  * fails over it says no. */
-bool request_again_step(struct channel *channel, size_t step, const struct answer *answer, const json_t *input);
+bool request_again_step(struct channel *channel, size_t step, const struct answer *answer, struct program_input *input);
 
 /* Puts what the step keeps of its answer into input.prepared, and its bytes into files. False: the answer does not have
  * it. */
 MUSTCHECK bool request_keep_step(struct channel *channel, size_t step, size_t at, const struct answer *answer,
-                                 json_t *input, struct request_files *files, struct errbuf *err);
+                                 struct program_input *input, struct request_files *files, struct errbuf *err);
 
 /* The frozen bytes of a form, for free(), and their hash. False if they are longer than REQUEST_FROZEN_MAX_BYTES: then
  * the item does not fit. */

@@ -92,11 +92,11 @@ static bool add_multipart(struct form *form, const json_t *what, const char *typ
     return true;
 }
 
-bool request_file_body(struct channel *channel, const char *part, const json_t *input, size_t at,
+bool request_file_body(struct channel *channel, const char *part, struct program_input *input, size_t at,
                        const struct request_files *files, struct form *form, struct errbuf *err)
 {
     json_t *what;
-    if (!descriptor_run(channel->descriptor, DESCRIPTOR_WRITE, part, input, &what, err)) return false;
+    if (!descriptor_run_over(channel->descriptor, DESCRIPTOR_WRITE, part, input, &what, err)) return false;
     const char *from = json_string_value(json_object_get(what, "from"));
     const char *type = json_string_value(json_object_get(what, "type"));
     const struct request_file *file = from ? find(files, from, at) : NULL;

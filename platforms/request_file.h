@@ -15,9 +15,10 @@
 
 #include "runtime/errbuf.h"
 
-struct channel; /* platforms/channel.h */
-struct form;    /* platforms/form.h */
-struct answer;  /* platforms/answer.h */
+struct channel;       /* platforms/channel.h */
+struct form;          /* platforms/form.h */
+struct answer;        /* platforms/answer.h */
+struct program_input; /* platforms/program_input.h */
 
 struct request_file {
     char *step;
@@ -41,7 +42,7 @@ void request_files_keep(struct request_files *files, const char *step, size_t at
  * The body of a `file` program, which gives {from: name of the step, type: content type}, raw; with {name: name of the
  * part, filename, fields: object of strings} as multipart. at: the element that is sent. False: err says why.
  */
-MUSTCHECK bool request_file_body(struct channel *channel, const char *part, const json_t *input, size_t at,
+MUSTCHECK bool request_file_body(struct channel *channel, const char *part, struct program_input *input, size_t at,
                                  const struct request_files *files, struct form *form, struct errbuf *err);
 
 #endif

@@ -14,6 +14,7 @@
 #include "platforms/entry.h"
 #include "platforms/limits.h"
 #include "platforms/limits_answer.h"
+#include "platforms/program_input.h"
 #include "platforms/text.h"
 #include "platforms/transfer.h"
 #include "runtime/die.h"
@@ -99,7 +100,7 @@ static int64_t stated_wait_ms(const struct view *v)
 static const json_t *program_input(struct view *v)
 {
     if (!v->input) {
-        v->input = v->context->input ? json_copy((json_t *)v->context->input) : json_object();
+        v->input = v->context->input ? json_copy(program_input_json(v->context->input)) : json_object();
         if (!v->input || json_object_set_new(v->input, "answer", answer_to_json(v->answer)) ||
             json_object_set_new(v->input, "replay", json_boolean(v->context->replay)))
             die("out of memory");

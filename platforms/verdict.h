@@ -27,12 +27,14 @@ struct transfer_facts; /* platforms/transfer.h */
 #define VERDICT_URL_BYTES    2049
 #define VERDICT_DETAIL_BYTES 512 /* of the answer, the final NUL included */
 
+struct program_input; /* platforms/program_input.h */
+
 /* What an attempt was about. Everything is borrowed for the call. */
 struct verdict_context {
-    const json_t *input; /* what programs see of the delivery: request_input(); NULL: nothing */
-    bool replay;         /* an earlier attempt with the same key may have committed; programs see .replay */
-    bool session;        /* the request carried a session: 401 means that it is over */
-    int64_t now_ms;      /* Unix time as the caller knows it; an answer's own Date header wins */
+    struct program_input *input; /* what programs see of the delivery: request_input(); NULL: nothing */
+    bool replay;                 /* an earlier attempt with the same key may have committed; programs see .replay */
+    bool session;                /* the request carried a session: 401 means that it is over */
+    int64_t now_ms;              /* Unix time as the caller knows it; an answer's own Date header wins */
 };
 
 /* An outcome. Strings are never NULL: "" is none. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "keys/canonical.h"
+#include "platforms/program_input.h"
 #include "platforms/request.h"
 #include "runtime/clock.h"
 #include "runtime/crash.h"
@@ -55,7 +56,8 @@ static bool take_over_prepared(struct slot *slot, struct errbuf *err)
     if (!make_input(slot, err)) return false;
     if (text->len == 0) return true;
     if (!canonical_parse(text->bytes, text->len, &prepared, why)) return errbuf_set(err, "prepared: %s", why);
-    return json_object_set_new(slot->input, "prepared", prepared) == 0 || errbuf_set(err, "prepared: out of memory");
+    program_input_put(slot->input, "prepared", prepared);
+    return true;
 }
 
 /* What the delivery that had to come first is known by. */

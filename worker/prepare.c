@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "keys/canonical.h"
+#include "platforms/program_input.h"
 #include "platforms/request.h"
 #include "runtime/clock.h"
 #include "runtime/crash.h"
@@ -174,7 +175,7 @@ void prepare_freeze(struct worker *w, struct slot *slot)
         failed(w, slot, EV_REFUSED, err.text);
     } else {
         request_files_fini(&slot->files);
-        slot->prepared = canonical_write(json_object_get(slot->input, "prepared"), &slot->prepared_len);
+        slot->prepared = canonical_write(program_input_get(slot->input, "prepared"), &slot->prepared_len);
         fill_note(slot);
     }
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "platforms/program_input.h"
 #include "runtime/clock.h"
 #include "runtime/die.h"
 #include "runtime/random.h"
@@ -39,6 +40,8 @@ void slot_lane_set(struct slot *slot, struct lane *lane)
 struct request_row slot_row(const struct slot *slot)
 {
     return (struct request_row){
+        .printed = slot->content.canonical,
+        .printed_len = slot->content.canonical_len,
         .key = slot->key[0] != '\0' ? slot->key : NULL,
         .generation = slot->generation,
         .approved_at_ms = slot->approved_at_ms,
@@ -50,8 +53,7 @@ struct request_row slot_row(const struct slot *slot)
 
 void slot_request_drop(struct slot *slot)
 {
-    json_decref(slot->input);
-    slot->input = NULL;
+    program_input_free(&slot->input);
     if (slot->has_form) form_fini(&slot->form);
     slot->has_form = false;
     free(slot->frozen);

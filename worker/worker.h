@@ -124,11 +124,11 @@ struct slot {
     size_t step;    /* of the channel's prepare: the first that is to be sent */
     char *prepared; /* what the steps gave, JSON; owned */
     size_t prepared_len;
-    size_t each_at;             /* requests of the step that were answered */
-    int64_t asked;              /* times that the newest of them was asked again */
-    struct request_files files; /* bytes that steps kept; owned */
-    json_t *input;              /* what programs see; owned */
-    struct form form;           /* the same, to be filled */
+    size_t each_at;              /* requests of the step that were answered */
+    int64_t asked;               /* times that the newest of them was asked again */
+    struct request_files files;  /* bytes that steps kept; owned */
+    struct program_input *input; /* what programs see; owned */
+    struct form form;            /* the same, to be filled */
     bool has_form;
     char token[CLAIM_TOKEN_BYTES];
     char run_id[LINK_RUN_ID_BYTES]; /* of the server that was first asked with this token; "-" if that was left */

@@ -5,6 +5,7 @@
 #include "keys/canonical.h"
 #include "keys/content.h"
 #include "platforms/form.h"
+#include "platforms/program_input.h"
 #include "platforms/request.h"
 #include "tests/fuzz/kit.h"
 
@@ -18,7 +19,7 @@ static void render(struct channel *channel, const struct content *content)
     const struct request_row row = {.key = "landfall-it-1-0123456789abcdef", .approved_at_ms = INT64_C(1790000000000)};
     struct errbuf err = {{0}};
     struct form form;
-    json_t *input = NULL;
+    struct program_input *input = NULL;
     bool wanted;
     enum render_result result = request_input(channel, content->fields, &row, &input, &err);
     REQUIRE(result == RENDER_OK || err.text[0] != '\0');
@@ -31,7 +32,7 @@ static void render(struct channel *channel, const struct content *content)
             form_fini(&form);
         }
     }
-    json_decref(input);
+    program_input_free(&input);
 }
 
 void fuzz_one(struct fuzz_input *input)

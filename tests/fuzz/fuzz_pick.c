@@ -3,6 +3,7 @@
  * gives, in the same order of members. */
 #include "platforms/pick.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "platforms/program.h"
@@ -23,7 +24,7 @@ void fuzz_begin(void)
     }
 }
 
-static void same_as_jq(const char *text, const json_t *input, const json_t *got)
+static void same_as_jq(const char *text, const json_t *input, const json_t *got, const struct canonical_text *printed)
 {
     struct program *program;
     struct errbuf err;
@@ -35,6 +36,10 @@ static void same_as_jq(const char *text, const json_t *input, const json_t *got)
     REQUIRE(a && b && strcmp(a, b) == 0);
     free(a);
     free(b);
+    size_t len;
+    a = canonical_write(wanted, &len);
+    REQUIRE(printed->len == len && memcmp(printed->bytes, a, len) == 0);
+    free(a);
     json_decref(wanted);
     program_free(&program);
     free(behind_a_pipe);
@@ -46,8 +51,13 @@ void fuzz_one(struct fuzz_input *input)
     char *text = fuzz_text(input, &len);
     struct pick *pick = strlen(text) == len ? pick_new(text) : NULL;
     for (size_t i = 0; pick && i < 2; i++) {
-        json_t *got = pick_run(pick, inputs[i], PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX);
-        if (got) same_as_jq(text, inputs[i], got);
+        struct program_input *seen = program_input_new(inputs[i]);
+        struct canonical_text printed = {0};
+        json_t *got = pick_run(pick, seen, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX);
+        REQUIRE(pick_print(pick, seen, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX, &printed) == (got != NULL));
+        if (got) same_as_jq(text, inputs[i], got, &printed);
+        free(printed.bytes);
+        program_input_free(&seen);
         json_decref(got);
     }
     pick_free(&pick);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers of platforms, judged by every shipped descriptor: platform, head, body. */
+#include "platforms/program_input.h"
 #include "platforms/verdict.h"
 
 #include <string.h>
@@ -50,10 +51,9 @@ void fuzz_one(struct fuzz_input *input)
     facts_of_it.item = item;
     json_t *delivery = channel_input(channel, &facts_of_it);
     (void)fuzz_answer(input, &answer, &whole);
-    const struct verdict_context context = {.input = delivery,
-                                            .replay = known.replay,
-                                            .session = channel->descriptor->auth == AUTH_SESSION,
-                                            .now_ms = NOW_MS};
+    struct program_input *seen = program_input_new(delivery);
+    const struct verdict_context context = {
+        .input = seen, .replay = known.replay, .session = channel->descriptor->auth == AUTH_SESSION, .now_ms = NOW_MS};
     struct transfer_facts facts = {.reached = true, .complete = whole, .body_cut = !whole, .status = answer.status};
     verdict(channel, &facts, &answer, &context, &out);
     require_sound(&out);
@@ -66,6 +66,7 @@ void fuzz_one(struct fuzz_input *input)
     verdict(channel, &facts, &answer, &context, &out);
     REQUIRE(out.kind == EV_UNKNOWN);
     answer_fini(&answer);
+    program_input_free(&seen);
     json_decref(delivery);
     json_decref(item);
 }

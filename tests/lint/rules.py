@@ -18,7 +18,7 @@ MAY_INCLUDE = {
 ONLY_IN = [
     (r"hiredis/.*|hiredis\.h|async\.h", r"ledger/.*", "everything Redis is behind ledger/"),
     (r"curl/.*", r"platforms/transfer(_setup|_inner)?\.[ch]", "one place knows how a transfer fails"),
-    (r"jq\.h|jv\.h", r"platforms/program(_value\.h|\.c)", "libjq has a cage"),
+    (r"jq\.h|jv\.h", r"platforms/program(_value\.h|_input\.c|\.c)", "libjq has a cage"),
     (r"microhttpd\.h", r"runtime/.*", "the metrics endpoint is the only server"),
     (r"platforms/request\.h", r"(worker|platforms|cli)/.*", "the write half of a platform is not for who only reads"),
     (r"platforms/limits\.h", r"(worker|platforms)/.*", "only who sends a write request judges its answer"),

@@ -55,7 +55,11 @@ static bool compare(const struct texts *texts, size_t i, struct program *program
 {
     struct errbuf err;
     json_t *in = json_of(input), *wanted = NULL;
-    json_t *got = pick_run(texts->picks[i], in, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX);
+    struct program_input *seen = program_input_new(in);
+    json_t *got = pick_run(texts->picks[i], seen, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX);
+    struct canonical_text printed = {0};
+    bool prints = pick_print(texts->picks[i], seen, PROGRAM_RESULT_MAX_BYTES, PROGRAM_RESULT_DEPTH_MAX, &printed);
+    if (prints != (got != NULL)) fail_msg("%s over %s: is it a value or not?", texts->parts[i].text, input);
     if (got) {
         if (!program_run(program, texts->parts[i].path, in, &wanted, &err))
             fail_msg("%s over %s: jq says %s", texts->parts[i].text, input, err.text);
@@ -63,11 +67,18 @@ static bool compare(const struct texts *texts, size_t i, struct program *program
         if (strcmp(a, b) != 0) fail_msg("%s over %s: %s, jq gives %s", texts->parts[i].text, input, a, b);
         free(a);
         free(b);
+        size_t len;
+        a = canonical_write(wanted, &len);
+        if (printed.len != len || memcmp(printed.bytes, a, len) != 0)
+            fail_msg("%s over %s: %.*s, jq gives %s", texts->parts[i].text, input, (int)printed.len, printed.bytes, a);
+        free(a);
     }
+    free(printed.bytes);
+    program_input_free(&seen);
     json_decref(in);
     json_decref(wanted);
     json_decref(got);
-    return got != NULL;
+    return prints;
 }
 
 /* Returns how often picks gave something. */
@@ -273,15 +284,28 @@ static void test_bounds(void **state)
 {
     (void)state;
     struct pick *pick = pick_new("[.a]");
-    json_t *input = json_of("{'a': [['0123456789']]}"), *got;
+    json_t *json = json_of("{'a': [['0123456789']]}"), *got;
+    struct program_input *input = program_input_new(json), *list;
+    struct canonical_text text = {0};
+    canonical_put(&text, "-", 1);
     assert_non_null(pick);
     assert_null(pick_run(pick, input, 1000, 3));
     assert_null(pick_run(pick, input, 60, 10));
+    assert_false(pick_print(pick, input, 1000, 3, &text));
+    assert_false(pick_print(pick, input, 60, 10, &text));
+    assert_int_equal(text.len, 1);
+    assert_true(pick_print(pick, input, 1000, 10, &text));
+    assert_string_equal(text.bytes, "-[[[\"0123456789\"]]]");
     got = pick_run(pick, input, 1000, 10);
-    assert_true(json_is_array(got) && json_array_get(got, 0) != json_object_get(input, "a")); /* a copy */
-    assert_null(pick_run(pick, got, 1000, 10));                                               /* no object */
+    assert_true(json_is_array(got) && json_array_get(got, 0) != json_object_get(json, "a")); /* a copy */
+    list = program_input_new(got);
+    assert_null(pick_run(pick, list, 1000, 10)); /* no object */
+    assert_false(pick_print(pick, list, 1000, 10, &text));
+    program_input_free(&list);
+    program_input_free(&input);
+    free(text.bytes);
     json_decref(got);
-    json_decref(input);
+    json_decref(json);
     pick_free(&pick);
     char *deep = xmalloc(201);
     memset(deep, '[', 100);

@@ -14,6 +14,7 @@
 #include "platforms/answer.h"
 #include "platforms/channel.h"
 #include "platforms/form.h"
+#include "platforms/program_input.h"
 #include "platforms/request.h"
 #include "runtime/die.h"
 
@@ -100,11 +101,12 @@ static void what_is_refused(void **state)
     }
 }
 
-static json_t *input_of(const char *content)
+static struct program_input *input_of(const char *content)
 {
     struct errbuf err = {{0}};
     struct request_row row = {.key = "lf-1-abc", .generation = 2, .approved_at_ms = 1795980673000};
-    json_t *input = NULL, *item = parse(content);
+    struct program_input *input = NULL;
+    json_t *item = parse(content);
     if (request_input(&channel, item, &row, &input, &err) != RENDER_OK) fail_msg("%s", err.text);
     json_decref(item);
     return input;
@@ -112,7 +114,7 @@ static json_t *input_of(const char *content)
 
 #define ITEM "{\"id\":\"1\",\"url\":\"https://b.example/1\",\"content_text\":\"Hello & welcome\"}"
 
-static void render(json_t *input, struct form *form)
+static void render(struct program_input *input, struct form *form)
 {
     struct errbuf err = {{0}};
     if (!request_render(&channel, input, form, &err)) fail_msg("%s", err.text);
@@ -121,13 +123,13 @@ static void render(json_t *input, struct form *form)
 static void what_programs_see(void **state)
 {
     (void)state;
-    json_t *input = input_of(ITEM);
-    assert_string_equal(json_string_value(json_object_get(input, "text")), "Hello & welcome https://b.example/1");
-    assert_int_equal(json_integer_value(json_object_get(json_object_get(input, "text_facts"), "bytes")), 35);
-    assert_string_equal(json_string_value(json_object_get(input, "key")), "lf-1-abc");
-    assert_int_equal(json_integer_value(json_object_get(input, "gen")), 2);
-    assert_true(json_is_object(json_object_get(input, "prepared")));
-    json_decref(input);
+    struct program_input *input = input_of(ITEM);
+    assert_string_equal(json_string_value(program_input_get(input, "text")), "Hello & welcome https://b.example/1");
+    assert_int_equal(json_integer_value(json_object_get(program_input_get(input, "text_facts"), "bytes")), 35);
+    assert_string_equal(json_string_value(program_input_get(input, "key")), "lf-1-abc");
+    assert_int_equal(json_integer_value(program_input_get(input, "gen")), 2);
+    assert_true(json_is_object(program_input_get(input, "prepared")));
+    program_input_free(&input);
 }
 
 static void frozen_and_thawed(void **state)
@@ -142,7 +144,7 @@ static void frozen_and_thawed(void **state)
     size_t first_len, second_len;
     struct errbuf err = {{0}};
     struct form form, thawed;
-    json_t *input = input_of(ITEM);
+    struct program_input *input = input_of(ITEM);
     render(input, &form);
     assert_true(request_freeze(&form, &first, &first_len, hash, &err));
     assert_string_equal(first, frozen);
@@ -155,7 +157,7 @@ static void frozen_and_thawed(void **state)
     free(second);
     form_fini(&form);
     form_fini(&thawed);
-    json_decref(input);
+    program_input_free(&input);
 }
 
 static void what_is_not_thawed(void **state)
@@ -253,7 +255,7 @@ static void steps(void **state)
     struct form form;
     struct answer answer;
     struct request_files files = {0};
-    json_t *input = input_of(ITEM);
+    struct program_input *input = input_of(ITEM);
     assert_true(request_render_step(&channel, 0, 0, input, &files, &form, &err));
     assert_string_equal(form.url.segments[0].text, "https://m.example/tickets");
     form_fini(&form);
@@ -271,7 +273,7 @@ static void steps(void **state)
     render(input, &form);
     assert_non_null(strstr(form.body.segments[0].text, "\"ticket\":\"t-9\""));
     form_fini(&form);
-    json_decref(input);
+    program_input_free(&input);
 }
 
 static void a_step_that_is_not_wanted(void **state)
@@ -279,15 +281,17 @@ static void a_step_that_is_not_wanted(void **state)
     (void)state;
     struct errbuf err = {{0}};
     bool wanted = false;
-    json_t *input = input_of(ITEM);
+    struct program_input *input = input_of(ITEM);
     assert_true(request_step_wanted(&channel, 0, 0, input, &wanted, &err));
     assert_true(wanted);
-    assert_null(json_object_get(json_object_get(input, "prepared"), "ticket"));
-    json_object_set_new(json_object_get(input, "item"), "no_ticket", json_true());
+    assert_null(json_object_get(program_input_get(input, "prepared"), "ticket"));
+    json_t *item = json_copy(program_input_get(input, "item"));
+    json_object_set_new(item, "no_ticket", json_true());
+    program_input_put(input, "item", item);
     assert_true(request_step_wanted(&channel, 0, 0, input, &wanted, &err));
     assert_false(wanted);
-    assert_true(json_is_null(json_object_get(json_object_get(input, "prepared"), "ticket")));
-    json_decref(input);
+    assert_true(json_is_null(json_object_get(program_input_get(input, "prepared"), "ticket")));
+    program_input_free(&input);
 }
 
 /* The whole body, for free(). */
@@ -310,8 +314,8 @@ static void a_file_for_each_element(void **state)
     struct form form;
     struct answer answer;
     bool wanted = false;
-    json_t *input = input_of("{\"id\":\"1\",\"url\":\"https://b.example/1\",\"content_text\":\"x\","
-                             "\"pictures\":[\"https://p.example/1\",\"https://p.example/2\"]}");
+    struct program_input *input = input_of("{\"id\":\"1\",\"url\":\"https://b.example/1\",\"content_text\":\"x\","
+                                           "\"pictures\":[\"https://p.example/1\",\"https://p.example/2\"]}");
     for (size_t at = 0; at < 2; at++) {
         assert_true(request_step_wanted(&channel, 1, at, input, &wanted, &err) && wanted);
         assert_true(request_render_step(&channel, 1, at, input, &files, &form, &err));
@@ -325,7 +329,7 @@ static void a_file_for_each_element(void **state)
         answer_fini(&answer);
     }
     assert_true(request_step_wanted(&channel, 1, 2, input, &wanted, &err) && !wanted);
-    assert_int_equal(2, json_array_size(json_object_get(json_object_get(input, "prepared"), "fetched")));
+    assert_int_equal(2, json_array_size(json_object_get(program_input_get(input, "prepared"), "fetched")));
 
     size_t len;
     assert_true(request_step_wanted(&channel, 2, 0, input, &wanted, &err) && wanted);
@@ -357,7 +361,7 @@ static void a_file_for_each_element(void **state)
     request_files_fini(&files);
     assert_false(request_render_step(&channel, 3, 1, input, &files, &form, &err));
     assert_non_null(strstr(err.text, "prepare[3].request.body.file: must give {from: a step that kept bytes, type}"));
-    json_decref(input);
+    program_input_free(&input);
 }
 
 static void too_long_to_freeze(void **state)

@@ -8,6 +8,7 @@
 
 #include "shipped.h"
 
+#include "platforms/program_input.h"
 #include "platforms/transfer.h"
 #include "platforms/verdict.h"
 
@@ -86,9 +87,11 @@ static void check_found_nothing(const struct odd *odd, const char *part)
 static void check_not_published(const struct odd *odd, const struct answer *answer)
 {
     const struct transfer_facts facts = {.reached = true, .complete = true, .status = answer->status};
-    const struct verdict_context context = {.input = odd->input};
+    struct program_input *seen = program_input_new(odd->input);
+    const struct verdict_context context = {.input = seen};
     struct outcome out;
     verdict(odd->channel, &facts, answer, &context, &out);
+    program_input_free(&seen);
     if (out.kind == EV_COMMITTED && odd->channel->descriptor->gives_id)
         fail_msg("%s: published as \"%s\" by %s", odd->channel->name, out.ext_id, odd->shown);
 }

@@ -7,6 +7,7 @@
 
 #include "shipped.h"
 
+#include "platforms/program_input.h"
 #include "platforms/transfer.h"
 #include "platforms/verdict.h"
 
@@ -63,7 +64,8 @@ static void test_fixtures(void **state)
         const struct channel_facts known = {.item = json_object_get(test, "item")};
         json_t *input = channel_input(channel, &known);
         json_object_update(input, json_object_get(test, "input"));
-        struct verdict_context context = {.input = input,
+        struct program_input *seen = program_input_new(input);
+        struct verdict_context context = {.input = seen,
                                           .replay = json_is_true(json_object_get(input, "replay")),
                                           .session = channel_has_session(channel)};
         struct transfer_facts facts = {.reached = true, .complete = true};
@@ -78,6 +80,7 @@ static void test_fixtures(void **state)
         verdict(channel, &facts, &answer, &context, &out);
         assert_int_equal(out.kind, EV_UNKNOWN);
         answer_fini(&answer);
+        program_input_free(&seen);
         json_decref(input);
     }
     json_decref(cases);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "runtime/secret.h"
+#include "platforms/program_input.h"
 #include "verdict_fixture.h"
 
 struct given {
@@ -404,14 +405,16 @@ static void another_text_than_was_sent(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char body[512];
         json_t *input = json_pack("{s:s}", "text", "Hello w\xc3\xb6rld &co https://ex.test/a?x=1&y=2");
+        struct program_input *seen = program_input_new(input);
         snprintf(body, sizeof body, "{\"id\":\"7\",\"shown\":%s}", cases[i].shown);
         struct outcome out = judge((struct given){.descriptor = with_id,
                                                   .head = "HTTP/1.1 200 X",
                                                   .body = body,
                                                   .facts = {.reached = true, .complete = true},
-                                                  .context = {.input = input}});
+                                                  .context = {.input = seen}});
         assert_int_equal(out.kind, EV_COMMITTED);
         if (out.changed != cases[i].changed) fail_msg("%s: changed is %d", cases[i].shown, out.changed);
+        program_input_free(&seen);
         json_decref(input);
     }
     assert_false(judge_answer(with_id, "HTTP/1.1 200 X", "{\"id\":\"7\",\"shown\":{\"text\":\"x\"}}").changed);

@@ -11,6 +11,7 @@
 
 #include "shipped.h"
 
+#include "platforms/program_input.h"
 #include "platforms/rehearse.h"
 #include "platforms/transfer.h"
 
@@ -125,8 +126,9 @@ static char *situation_line(struct channel *channel, const struct situation *s, 
                                             "text/html", "text", "<html>page</html>");
     const struct channel_facts known = {.key = "lf-it-1-00112233445566778899aabbccddeeff", .replay = again};
     json_t *input = channel_input(channel, &known);
+    struct program_input *seen = program_input_new(input);
     const struct verdict_context context = {
-        .input = input, .replay = again, .session = channel_has_session(channel), .now_ms = REHEARSE_NOW_MS};
+        .input = seen, .replay = again, .session = channel_has_session(channel), .now_ms = REHEARSE_NOW_MS};
     const struct transfer_facts facts = {.reached = s->reached, .complete = s->complete, .status = status};
     struct answer answer;
     struct outcome out;
@@ -134,6 +136,7 @@ static char *situation_line(struct channel *channel, const struct situation *s, 
     verdict(channel, &facts, &answer, &context, &out);
     print_report(f, channel, &out, again);
     answer_fini(&answer);
+    program_input_free(&seen);
     json_decref(input);
     json_decref(described);
     fclose(f);
@@ -179,8 +182,9 @@ static void print_case(struct channel *channel, const json_t *test, bool again)
     json_object_update(input, json_object_get(test, "input"));
     if (again) json_object_set_new(input, "replay", json_true());
     const bool replay = json_is_true(json_object_get(input, "replay"));
+    struct program_input *seen = program_input_new(input);
     const struct verdict_context context = {
-        .input = input, .replay = replay, .session = channel_has_session(channel), .now_ms = REHEARSE_NOW_MS};
+        .input = seen, .replay = replay, .session = channel_has_session(channel), .now_ms = REHEARSE_NOW_MS};
     struct transfer_facts facts = {.reached = true, .complete = true};
     struct answer answer;
     struct outcome out;
@@ -193,6 +197,7 @@ static void print_case(struct channel *channel, const json_t *test, bool again)
     print_report(stdout, channel, &out, replay);
     printf("\n");
     answer_fini(&answer);
+    program_input_free(&seen);
     json_decref(input);
 }
 

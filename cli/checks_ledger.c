@@ -179,6 +179,7 @@ void check_channels(const struct checks_facts *facts, struct finding *finding)
 void check_chains(const struct checks_facts *facts, struct finding *finding)
 {
     const struct checks_chains *c = &facts->chains;
+    const struct survey_list *behind = &facts->survey.behind;
     if (c->circles.text[0])
         finding_set(finding, SEVERITY_RISK, "They wait for each other, for ever: none of them is sent.",
                     "landfall cancel one of them, and bring it under another id, without after.",
@@ -188,9 +189,13 @@ void check_chains(const struct checks_facts *facts, struct finding *finding)
                     "They wait until it is published; if it was never brought, or its id is misspelt, for ever.",
                     "Bring what is missing (landfall submit), or cancel what waits and bring it without after.",
                     "deliveries that wait for one that is not there: %.300s", c->holes.text);
+    else if ((int64_t)behind->kept < behind->total)
+        finding_set(finding, SEVERITY_OK, "", "",
+                    "%" PRId64 " deliveries wait for another one; only the first %zu were looked at, and that is there",
+                    behind->total, behind->kept);
     else
         finding_set(finding, SEVERITY_OK, "", "", "%" PRId64 " deliveries wait for another one, and that is there",
-                    facts->survey.behind.total);
+                    behind->total);
 }
 
 void check_counts(const struct checks_facts *facts, struct finding *finding)

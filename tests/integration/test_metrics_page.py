@@ -129,14 +129,20 @@ def test_every_process_has_a_page_by_default():
         assert told == set(addresses), "the heartbeat says where the page is"
 
 
-def test_without_a_free_port_it_works_all_the_same():
-    with plain_fleet() as fleet, contextlib.ExitStack() as held:
+@contextlib.contextmanager
+def no_free_port():
+    with contextlib.ExitStack() as held:
         for port in DEFAULT_PORTS["landfall-worker"]:
             taken = held.enter_context(socket.socket())
             with contextlib.suppress(OSError):
                 taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 taken.bind(("127.0.0.1", port))
                 taken.listen()
+        yield
+
+
+def test_without_a_free_port_it_works_all_the_same():
+    with plain_fleet() as fleet, no_free_port():
         fleet.add("webhook/brand", fleet.item("it"))
         worker = fleet.start_worker()
         worker.wait_output("metrics.none")
@@ -144,6 +150,28 @@ def test_without_a_free_port_it_works_all_the_same():
         fleet.wait_state("webhook/brand/it", "published")
         key, = wait_for(lambda: fleet.db.keys("lf:{0}:worker:*"), what="a heartbeat")
         assert fleet.db.get(key).endswith(" metrics=none")
+
+
+def test_without_a_free_port_and_without_redis_it_says_both_and_waits():
+    with plain_fleet() as fleet, no_free_port():
+        fleet.add("webhook/brand", fleet.item("it"))
+        fleet.redis.pause()  # connections are taken and nothing is answered
+        worker = fleet.start_worker()
+        worker.wait_output("metrics.none")
+        worker.wait_output("ledger.away")
+        fleet.redis.resume()
+        fleet.wait_state("webhook/brand/it", "published")
+        assert worker.stop() == 0
+
+
+def test_an_address_that_is_taken_is_an_error_also_without_redis():
+    """Whoever asked for that address asks there: a worker that nobody sees is not started."""
+    with Fleet(["webhook"], metrics=True) as fleet, socket.socket() as taken:
+        taken.bind(("127.0.0.1", fleet.metrics_port))
+        taken.listen()
+        fleet.redis.stop()
+        worker = fleet.start_worker()
+        assert worker.wait(20) == 1 and f"127.0.0.1:{fleet.metrics_port}" in worker.stderr(), worker.stderr()
 
 
 def test_off_is_no_page():

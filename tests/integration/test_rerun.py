@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from lib.fleet import CHANNELS, UNPACED, Fleet
-from lib.procs import wait_for
+from lib.procs import free_port, wait_for
 from lib.together import Together
 
 PLATFORMS = ["mastodon", "forem", "bluesky", "indexnow", "webhook"]
@@ -218,3 +218,23 @@ def test_workers_killed_at_random_moments():
         wait_for(lambda: set(fleet.states(deliveries)) <= {"published", "uncertain"}, 20, lambda: fleet.states(deliveries))
         report = fleet.check_judge()
         assert all(seen["commits"] <= 2 for seen in report["deliveries"].values())
+
+
+@together.test
+def test_an_address_with_a_wrong_port_costs_nothing_and_its_correction_sends_each_once():
+    """Nobody listens there, so nothing was sent: no attempt is used up, and what was rendered for that address is made anew."""
+    nobody = f"http://127.0.0.1:{free_port()}"
+    wrong = {p: {**UNPACED[p], "settings_extra": {"url" if p == "webhook" else "instance": nobody}} for p in PLATFORMS}
+    with Fleet(PLATFORMS, channel=wrong) as fleet:
+        worker = fleet.start_worker()
+        deliveries = feed(fleet, ids(2))
+        wait_for(lambda: all(int(fleet.row(name).get("attempt", 0)) >= 2 for name in deliveries), 30, fleet.output)
+        assert worker.stop() == 0
+        rows = [fleet.row(name) for name in deliveries]
+        assert [(row["state"], row.get("tries", "0")) for row in rows] == [("approved", "0")] * len(rows), rows
+        fleet.channel_extra = UNPACED
+        fleet.write_config()
+        fleet.start_worker()
+        fleet.wait_states(deliveries, "published", timeout_s=60)
+        fleet.check_judge(**dict.fromkeys(deliveries, 1))
+        assert fleet.sim.report()["totals"]["writes"] == len(deliveries)

@@ -114,6 +114,18 @@ static void test_copies(void **state)
     }
 }
 
+/* Names are kept of the first that wait: what was not looked at is not called fine. */
+static void test_long_chains(void **state)
+{
+    (void)state;
+    struct fixture f;
+    sound(&f);
+    f.facts.survey.behind = (struct survey_list){.kept = 1000, .total = 1000};
+    assert_string_equal(look("chains", &f).what.text, "1000 deliveries wait for another one, and that is there");
+    f.facts.survey.behind.total = 1001;
+    assert_contains(look("chains", &f).what.text, "only the first 1000 were looked at");
+}
+
 static void test_the_right_to_wait(void **state)
 {
     (void)state;
@@ -269,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_version),
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_the_right_to_wait),
+        cmocka_unit_test(test_long_chains),
         cmocka_unit_test(test_role),
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_settings_that_are_not_known),

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "platforms/form.h"
 #include "runtime/address.h"
@@ -41,11 +42,11 @@ void transfer_look_for_last_byte(struct transfer *t)
 {
     long head_bytes = 0;
     curl_off_t body_bytes = 0;
-    if (t->sent_all || !t->facts.reached || !t->easy) return;
+    if (t->list != &t->pool->unsent || !t->facts.reached || !t->easy) return;
     curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &head_bytes);
     curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &body_bytes);
     if (head_bytes <= 0 || body_bytes < (curl_off_t)t->body_len) return;
-    t->sent_all = true;
+    transfer_move(t, &t->pool->sent);
     if (t->options.at_point) t->options.at_point(t->options.point_context, TRANSFER_AFTER_LAST_BYTE);
 }
 
@@ -80,7 +81,7 @@ static size_t read_body(char *out, size_t size, size_t count, void *context)
     struct transfer *t = context;
     size_t room = size * count;
     size_t left = t->body_len - t->body_read;
-    if (t->expired) return CURL_READFUNC_ABORT;
+    if (t->list == &t->pool->expired) return CURL_READFUNC_ABORT;
     if (room > left) room = left;
     if (room > 0) memcpy(out, t->body + t->body_read, room);
     t->body_read += room;
@@ -148,7 +149,16 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
         t->facts.forbidden = true;
         return CURL_SOCKET_BAD;
     }
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    if (fd >= 0) transfer_socket_opened(t->pool, fd);
+    return fd;
+}
+
+/* Often long after the transfer that the connection was made for has gone. */
+static int close_socket(void *pool, curl_socket_t fd)
+{
+    transfer_socket_closing(pool, fd);
+    return close(fd);
 }
 
 /* One option; the first that fails makes the transfer one that was not sent. */
@@ -175,6 +185,8 @@ static void set_callbacks(struct transfer *t)
     SET(t, CURLOPT_SOCKOPTFUNCTION, reset_on_close);
     SET(t, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     SET(t, CURLOPT_OPENSOCKETDATA, t);
+    SET(t, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    SET(t, CURLOPT_CLOSESOCKETDATA, t->pool);
 }
 
 static void set_rules(struct transfer *t)

@@ -17,7 +17,7 @@ MAY_INCLUDE = {
 # Headers that only some files may include: (pattern of the header, pattern of the files that may, why).
 ONLY_IN = [
     (r"hiredis/.*|hiredis\.h|async\.h", r"ledger/.*", "everything Redis is behind ledger/"),
-    (r"curl/.*", r"platforms/transfer(_setup|_inner)?\.[ch]", "one place knows how a transfer fails"),
+    (r"curl/.*", r"platforms/transfer(_setup|_drive|_inner)?\.[ch]", "one place knows how a transfer fails"),
     (r"jq\.h|jv\.h", r"platforms/program(_value\.h|_input\.c|\.c)", "libjq has a cage"),
     (r"microhttpd\.h", r"runtime/.*", "the metrics endpoint is the only server"),
     (r"platforms/request\.h", r"(worker|platforms|cli)/.*", "the write half of a platform is not for who only reads"),
@@ -34,7 +34,7 @@ ONLY_SAID_IN = [
      r"(worker|reconciler)/main\.c|worker/tally\.c|reconciler/drain_(bar|say)\.c|"
      r"cli/(archive_file|main|out|report|verb_(completion|export|help|man))\.c|(?!worker|reconciler|cli)\w+/.*",
      "what came from outside is printed by runtime/plain.h, escaped"),
-    (r"\bcurl_\w+\s*\(", r"platforms/transfer(_setup|_inner)?\.[ch]", "one place knows how a transfer fails"),
+    (r"\bcurl_\w+\s*\(", r"platforms/transfer(_setup|_drive|_inner)?\.[ch]", "one place knows how a transfer fails"),
 ]
 
 # keys/ and core/ decide and compute: no network, no clock, no process, no other library than what computes.

@@ -247,6 +247,33 @@ static void other_descriptors_wake_the_wait(void **state)
     transfer_pool_free(&pool);
 }
 
+/* A kept connection that the server ends is nobody's news: a wait may end early for it once, and not again. */
+static void an_idle_connection_that_ends_is_left_alone(void **state)
+{
+    (void)state;
+    static const struct raw_action actions[] = {ACCEPT, READ, WRITE(OK_ANSWER), SLEEP(20), CLOSE, SIGNAL,
+                                                ACCEPT, READ, WRITE(OK_ANSWER), END};
+    struct raw_server *server = raw_server_start(actions);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
+    struct sent s = sent_to(server->port, "POST", "x");
+    struct transfer *t = run(pool, &s);
+    assert_true(transfer_facts(t)->complete);
+    transfer_free(&t);
+    for (int i = 0; i < 400 && !server->signalled; i++)
+        raw_sleep_ms(5);
+    int64_t began_ms = clock_boottime_ms();
+    for (int i = 0; i < 3; i++)
+        transfer_wait(pool, NULL, 0, 40);
+    assert_true(clock_boottime_ms() - began_ms >= 75);
+    t = run(pool, &s); /* on a new connection, whose socket has the number of the other one */
+    assert_true(transfer_facts(t)->complete);
+    assert_int_equal(server->connections, 2);
+    transfer_free(&t);
+    transfer_pool_free(&pool);
+    sent_fini(&s);
+    raw_server_stop(server);
+}
+
 /* A byte now and then keeps nobody waiting beyond the limit; what came is kept. */
 static void a_drip_ends_at_the_limit(void **state)
 {
@@ -287,6 +314,7 @@ int main(void)
         cmocka_unit_test(an_early_refusal_is_read),
         cmocka_unit_test(a_late_answer_reaches_nobody_else),
         cmocka_unit_test(other_descriptors_wake_the_wait),
+        cmocka_unit_test(an_idle_connection_that_ends_is_left_alone),
     };
     return cmocka_run_group_tests(tests, without_proxies, NULL);
 }

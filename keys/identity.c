@@ -86,11 +86,24 @@ static bool check_characters(const unsigned char *in, size_t in_len, char err[KE
     return true;
 }
 
+/* Printable ASCII without a space at an end: it is its own normal form, and nothing is wrong with it. */
+static bool is_plain(const char *in, size_t in_len)
+{
+    for (size_t i = 0; i < in_len; i++)
+        if (in[i] < ' ' || in[i] > '~') return false;
+    return in_len > 0 && in_len < IDENTITY_ID_BYTES && in[0] != ' ' && in[in_len - 1] != ' ';
+}
+
 bool identity_item_normalise(const char *in, size_t in_len, char out[IDENTITY_ID_BYTES], char err[KEYS_ERR_BYTES])
 {
     const unsigned char *bytes = (const unsigned char *)in;
     char quoted[KEYS_QUOTE_BYTES];
 
+    if (is_plain(in, in_len)) {
+        memcpy(out, in, in_len);
+        out[in_len] = '\0';
+        return true;
+    }
     if (in_len == 0) return keys_fail(err, "item id is empty; every item needs an id that never changes");
     if (in_len > IDENTITY_INPUT_MAX_BYTES)
         return keys_fail(err, "item id %s is %zu bytes long, at most %d are allowed; use a shorter, stable id",
@@ -133,9 +146,18 @@ bool identity_parse(const char *name, struct delivery_id *out, char err[KEYS_ERR
     return identity_channel_check(out->channel, err) && identity_item_normalise(id + 1, strlen(id + 1), out->id, err);
 }
 
+size_t identity_join(const char *channel, const char *id, char out[IDENTITY_NAME_BYTES])
+{
+    size_t channel_len = strlen(channel), id_len = strlen(id);
+
+    KEYS_REQUIRE(channel_len < IDENTITY_CHANNEL_BYTES && id_len < IDENTITY_ID_BYTES);
+    memcpy(out, channel, channel_len);
+    out[channel_len] = '/';
+    memcpy(out + channel_len + 1, id, id_len + 1);
+    return channel_len + 1 + id_len;
+}
+
 size_t identity_name(const struct delivery_id *delivery, char out[IDENTITY_NAME_BYTES])
 {
-    int len = snprintf(out, IDENTITY_NAME_BYTES, "%s/%s", delivery->channel, delivery->id);
-    KEYS_REQUIRE(len > 0 && len < IDENTITY_NAME_BYTES);
-    return (size_t)len;
+    return identity_join(delivery->channel, delivery->id, out);
 }

@@ -47,6 +47,7 @@ MUSTCHECK bool identity_item_normalise(const char *in, size_t in_len, char out[I
 MUSTCHECK bool identity_parse(const char *name, struct delivery_id *out, char err[KEYS_ERR_BYTES]);
 
 /* Writes the delivery name and returns its length in bytes. */
+size_t identity_join(const char *channel, const char *id, char out[IDENTITY_NAME_BYTES]);
 size_t identity_name(const struct delivery_id *delivery, char out[IDENTITY_NAME_BYTES]);
 
 #endif

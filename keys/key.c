@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Idempotency keys in five formats; see key.h. */
 #include "keys/key.h"
+#include "keys/canonical.h"
 #include "keys/hash.h"
 
 #include <stdio.h>
@@ -65,12 +66,12 @@ static size_t readable(const char *id, char out[KEY_READABLE_MAX_BYTES + 2])
 
 static void hash_input(const struct key_input *input, unsigned char digest[HASH_BYTES])
 {
-    char generation[16];
-    int generation_len = snprintf(generation, sizeof(generation), "%u", input->generation);
+    char generation[CANONICAL_NUMBER_BYTES];
+    size_t generation_len = canonical_number(input->generation, generation);
     const struct hash_field fields[] = {
         {SCHEME_VERSION, strlen(SCHEME_VERSION)}, {input->instance, strlen(input->instance)},
         {input->account, strlen(input->account)}, {input->operation, strlen(input->operation)},
-        {input->id, strlen(input->id)},           {generation, (size_t)generation_len},
+        {input->id, strlen(input->id)},           {generation, generation_len},
         {input->content, input->content_len},
     };
     hash_fields(fields, sizeof(fields) / sizeof(fields[0]), digest);
@@ -83,8 +84,14 @@ static void make_plain(const struct key_input *input, const char *prefix, const 
     char middle[KEY_READABLE_MAX_BYTES + 2];
 
     readable(input->id, middle);
-    int len = snprintf(out, KEY_BYTES, "%s%s-%s%s%s", quote, prefix, middle, hex, quote);
-    KEYS_REQUIRE(len > 0 && (size_t)len <= KEY_PLAIN_MAX_BYTES + 2 * strlen(quote));
+    const char *const parts[] = {quote, prefix, "-", middle, hex, quote};
+    size_t len = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        size_t part_len = strlen(parts[i]);
+        KEYS_REQUIRE(len + part_len < KEY_BYTES);
+        memcpy(out + len, parts[i], part_len + 1);
+        len += part_len;
+    }
 }
 
 static void make_uuid(const unsigned char digest[HASH_BYTES], char out[KEY_BYTES])

@@ -49,7 +49,7 @@ static struct pick *give_up(struct pick *own_pick)
 
 static void skip_space(struct parser *p)
 {
-    p->at += strspn(p->at, " \t\r\n");
+    p->at += strspn(p->at, " \t\n"); /* a carriage return is space from jq 1.7 on */
 }
 
 /* True, and behind it, where this sign comes next. */

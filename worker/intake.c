@@ -169,14 +169,9 @@ static bool read_item(struct slot *slot, const char *bytes, size_t len, char err
     slot->has_content = content_merge(item, slot->channel, &slot->content, err);
     json_decref(item);
     if (!slot->has_content) return false;
-    struct delivery_id id;
-    snprintf(id.channel, sizeof id.channel, "%s", slot->channel);
-    snprintf(id.id, sizeof id.id, "%s", slot->content.id);
-    identity_name(&id, slot->delivery);
-    if (slot->content.schedule.after[0] != '\0') {
-        snprintf(id.id, sizeof id.id, "%s", slot->content.schedule.after);
-        identity_name(&id, slot->after);
-    }
+    identity_join(slot->channel, slot->content.id, slot->delivery);
+    if (slot->content.schedule.after[0] != '\0')
+        identity_join(slot->channel, slot->content.schedule.after, slot->after);
     slot->not_before_ms = content_stored_time(slot->content.schedule.not_before_ms);
     slot->not_after_ms = content_stored_time(slot->content.schedule.not_after_ms);
     return true;

@@ -119,19 +119,6 @@ redisContext *redisConnectUnixWithTimeout(const char *path, const struct timeval
     return connect_now(tv);
 }
 
-int redisEnableKeepAlive(redisContext *c)
-{
-    (void)c;
-    return REDIS_OK;
-}
-
-int redisSetTimeout(redisContext *c, const struct timeval tv)
-{
-    (void)c;
-    (void)tv;
-    return REDIS_OK;
-}
-
 static void unblock(struct connection *c)
 {
     if (c->blocked == NULL) return;

@@ -58,19 +58,6 @@ redisContext *redisConnectWithTimeout(const char *ip, int port, const struct tim
     return redisConnectUnixWithTimeout(ip, tv);
 }
 
-int redisEnableKeepAlive(redisContext *c)
-{
-    (void)c;
-    return REDIS_OK;
-}
-
-int redisSetTimeout(redisContext *c, const struct timeval tv)
-{
-    (void)c;
-    (void)tv;
-    return REDIS_OK;
-}
-
 void redisFree(redisContext *c)
 {
     (void)c;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The checks of the server: what Redis is, how it keeps data, and what we may do there. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "cli/cli.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "cli/out.h"
 #include "ledger/setup.h"

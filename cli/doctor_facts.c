@@ -2,7 +2,6 @@
 #include "cli/doctor_facts.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

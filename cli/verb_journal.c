@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What may have been executed and is not confirmed, the oldest first, and when the reconciler looks next. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The claims that run now: who sends what, for how long already, and when it is taken from them. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "cli/batches.h"
 #include "cli/notes.h"

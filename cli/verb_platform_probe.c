@@ -5,7 +5,6 @@
  * is no write request that could be sent. Redis is not asked.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"

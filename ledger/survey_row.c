@@ -2,7 +2,6 @@
 #include "ledger/survey_row.h"
 
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ledger/answer.h"

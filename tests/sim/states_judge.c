@@ -2,7 +2,6 @@
 /* What must hold in every state, and where the delivery has come to its end. */
 #include "tests/sim/states.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static bool posted_twice(const struct state *s)

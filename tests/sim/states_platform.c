@@ -6,8 +6,6 @@
  */
 #include "tests/sim/states.h"
 
-#include <string.h>
-
 #include "runtime/die.h"
 
 static bool has_keys(void)

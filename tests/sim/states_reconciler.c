@@ -7,7 +7,6 @@
 #include "tests/sim/states.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "ledger/reads.h"
 #include "reconciler/resolve.h"

@@ -66,17 +66,20 @@ const char *names_word(enum names_kind kind)
     return kinds[kind].word;
 }
 
-/* CRC-16/XMODEM: polynomial 0x1021, start 0, no reflection (appendix A of the Redis Cluster specification). */
+/* CRC-16/XMODEM: polynomial 0x1021, start 0, no reflection (appendix A of the Redis Cluster specification). Four bits
+ * at a time: the first 16 multiples of the polynomial. */
 static uint16_t crc16(const char *text)
 {
-    uint16_t crc = 0;
+    static const uint16_t steps[16] = {0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
+                                       0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef};
+    unsigned crc = 0;
 
     for (; *text; text++) {
-        crc ^= (uint16_t)((unsigned char)*text << 8);
-        for (int bit = 0; bit < 8; bit++)
-            crc = (uint16_t)(crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1);
+        unsigned char byte = (unsigned char)*text;
+        crc = (crc << 4 ^ steps[(crc >> 12 ^ byte >> 4) & 0xf]) & 0xffff;
+        crc = (crc << 4 ^ steps[(crc >> 12 ^ byte) & 0xf]) & 0xffff;
     }
-    return crc;
+    return (uint16_t)crc;
 }
 
 unsigned names_partition(const char *channel, unsigned partition_count)

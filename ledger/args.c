@@ -50,12 +50,12 @@ static char *reserve(struct args *args, size_t more)
 static char *next_argument(struct args *args, size_t len)
 {
     char text[DIGITS_BYTES], *const end = text + sizeof text, *first = digits_before(end, (int64_t)len);
-    const size_t digits = (size_t)(end - first);
-    char *at = reserve(args, 1 + digits + 2 + len + 2);
+    char *at = reserve(args, 1 + DIGITS_BYTES + 2 + len + 2);
     *at++ = '$';
-    memcpy(at, first, digits);
-    memcpy(at + digits, "\r\n", 2);
-    at += digits + 2;
+    while (first < end)
+        *at++ = *first++;
+    memcpy(at, "\r\n", 2);
+    at += 2;
     memcpy(at + len, "\r\n", 2);
     args->len = (size_t)(at + len + 2 - args->wire);
     args->commands[args->command_count - 1].count++;

@@ -60,10 +60,12 @@ static int status_of(const char *line, size_t len)
     return status;
 }
 
-/* The text with U+FFFD for what is no UTF-8, and for NUL. */
+/* The text with U+FFFD for what is no UTF-8, and for NUL. Most texts have neither, which jansson finds out itself. */
 static json_t *lossy_string(const char *bytes, size_t len)
 {
+    json_t *clean = memchr(bytes, '\0', len) ? NULL : json_stringn(bytes, len);
     struct buf text;
+    if (clean) return clean;
     buf_init(&text, 3 * len + 1);
     for (size_t at = 0; at < len;) {
         size_t step = bytes[at] == '\0' ? 0 : utf8_decode(bytes + at, len - at, NULL);

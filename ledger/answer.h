@@ -21,6 +21,9 @@ struct redisReply;
 size_t answer_count(const struct redisReply *reply);
 /* Element i, or NULL. */
 const struct redisReply *answer_at(const struct redisReply *reply, size_t i);
+/* Frees a reply of a link, with all that is in it; NULL is allowed. */
+void answer_free(struct redisReply *reply);
+
 bool answer_is_array(const struct redisReply *reply);
 bool answer_is_string(const struct redisReply *reply);
 bool answer_is_nil(const struct redisReply *reply);

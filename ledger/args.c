@@ -160,7 +160,7 @@ void args_free_replies(struct redisReply **replies, size_t count)
 {
     if (!replies) return;
     for (size_t i = 0; i < count; i++) {
-        if (replies[i]) freeReplyObject(replies[i]);
+        answer_free(replies[i]);
     }
     free(replies);
 }

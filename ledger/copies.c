@@ -232,7 +232,7 @@ static enum copies_news receive(struct copies *copies, int64_t now_ms, uint64_t 
         }
         copies->asked[question] = false;
         take(copies, question, reply);
-        freeReplyObject(reply);
+        answer_free(reply);
     }
     if (copies->short_of) {
         errbuf_set(err, "%s", copies->why.text);

@@ -199,7 +199,7 @@ static bool receive(struct feed *feed, int64_t now_ms, struct feed_batch *out, s
     }
     feed->asked = ASKED_NOTHING;
     bool ok = take_answer(feed, asked, reply, now_ms, out, err);
-    freeReplyObject(reply);
+    answer_free(reply);
     return ok;
 }
 
@@ -261,7 +261,7 @@ bool feed_hold(struct feed *feed, struct redis_link *link, const char *const *id
     args_text(&args, "JUSTID"); /* with it, nothing is counted */
     bool ok = args_exchange(&args, link, &reply, limit_ms, err);
     args_fini(&args);
-    if (reply) freeReplyObject(reply); /* an error: what it is, the claims are told as well */
+    answer_free(reply); /* an error: what it is, the claims are told as well */
     return ok;
 }
 
@@ -296,7 +296,7 @@ bool feed_reclaim(struct feed *feed, struct redis_link *link, int64_t idle_ms, s
         feed_deleted(out, answer_at(reply, 2));
         if (out->count > 0) ok = read_counts(feed->ledger, link, out, limit_ms, err);
     }
-    if (reply) freeReplyObject(reply);
+    answer_free(reply);
     return ok;
 }
 

@@ -287,7 +287,7 @@ static bool read_rights(const struct ledger *ledger, struct redis_link *link, st
     bool ok = args_ask(&args, link, replies, limit_ms, err);
     if (ok) take_rights(replies, out);
     for (size_t i = 0; i < RIGHTS_COUNT; i++)
-        if (replies[i]) freeReplyObject(replies[i]);
+        answer_free(replies[i]);
     args_fini(&args);
     free(words);
     return ok;
@@ -310,7 +310,7 @@ static bool read_clock(struct redis_link *link, struct health *out, int64_t limi
         out->wall_ms = before_ms + (after_ms - before_ms) / 2;
         out->error_ms = (after_ms - before_ms) / 2 + 1;
     }
-    if (reply[0]) freeReplyObject(reply[0]);
+    answer_free(reply[0]);
     args_fini(&args);
     return ok;
 }
@@ -326,7 +326,7 @@ bool health_read(const struct ledger *ledger, struct redis_link *link, struct he
     bool ok = args_ask(&args, link, replies, limit_ms, err);
     if (ok) take_answers(replies, out);
     for (size_t i = 0; i < ASK_COUNT; i++)
-        if (replies[i]) freeReplyObject(replies[i]);
+        answer_free(replies[i]);
     args_fini(&args);
     if (ok && !out->acl_refused[0]) ok = read_rights(ledger, link, out, limit_ms, err);
     return ok && read_clock(link, out, limit_ms, err);

@@ -264,7 +264,7 @@ enum link_poll link_receive(struct redis_link *link, struct redisReply **reply, 
     link->received_boot_ms = clock_boottime_ms();
     link->failures = 0;
     if (look_at_errors(link, reply, 1, err)) return LINK_ANSWER;
-    freeReplyObject(found);
+    answer_free(found);
     *reply = NULL;
     link_drop(link);
     return LINK_LOST;

@@ -82,7 +82,7 @@ struct link_command {
     size_t len;
 };
 
-/* Write all, read all. replies[i] is NULL where no answer came; others are freed with freeReplyObject(). False if the
+/* Write all, read all. replies[i] is NULL where no answer came; others are freed with answer_free(). False if the
  * link was dropped (time limit, closed, bad protocol): whatever is NULL then is unknown, not undone. An error reply is
  * an answer. limit_ms is for the whole round. */
 MUSTCHECK bool link_exchange(struct redis_link *link, const struct link_command *commands, size_t count,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "ledger/answer.h"
+#include "ledger/answer_tree.h"
 #include "ledger/args.h"
 #include "ledger/errors.h"
 #include "ledger/link_private.h"
@@ -47,7 +48,7 @@ static struct redisReply *ask(struct redis_link *link, int argc, const char **ar
         errbuf_set(err, "redis: %s is answered with %s: %s", argv[0], errors_word(text, word), errors_advice(text));
     }
     if (ok && !text) return reply;
-    if (reply) freeReplyObject(reply);
+    answer_free(reply);
     return NULL;
 }
 
@@ -55,7 +56,7 @@ static bool tell(struct redis_link *link, int argc, const char **argv, struct er
 {
     struct redisReply *reply = ask(link, argc, argv, err);
     if (!reply) return false;
-    freeReplyObject(reply);
+    answer_free(reply);
     return true;
 }
 
@@ -84,7 +85,7 @@ static bool check_master(struct redis_link *link, struct errbuf *err)
     struct redisReply *reply = ask(link, 1, argv, err);
     if (!reply) return false;
     bool master = answer_is(answer_at(reply, 0), "master");
-    freeReplyObject(reply);
+    answer_free(reply);
     return master || errbuf_set(err, "redis: this server is no master; give the address of the master");
 }
 
@@ -97,7 +98,7 @@ static bool learn_run_id(struct redis_link *link, struct errbuf *err)
     size_t len = at ? strspn(at + 7, "0123456789abcdef") : 0;
     bool ok = len > 0 && len < LINK_RUN_ID_BYTES;
     if (ok) snprintf(link->run_id, sizeof link->run_id, "%.*s", (int)len, at + 7);
-    freeReplyObject(reply);
+    answer_free(reply);
     return ok || errbuf_set(err, "redis: INFO server names no run_id; is this a Redis server?");
 }
 
@@ -110,7 +111,7 @@ static bool learn_time(struct redis_link *link, struct errbuf *err)
     bool ok = answer_number(answer_at(reply, 0), &seconds) && answer_number(answer_at(reply, 1), &micros) &&
               seconds > 0 && seconds < INT64_MAX / 2000;
     if (ok) link_note_time(link, seconds * 1000 + micros / 1000);
-    freeReplyObject(reply);
+    answer_free(reply);
     return ok || errbuf_set(err, "redis: TIME is answered with something else");
 }
 
@@ -133,6 +134,7 @@ static bool connect_socket(struct redis_link *link, const char *unix_path, const
         if (unix_path) return errbuf_set(err, "redis: cannot connect to %s: %s", unix_path, words);
         return errbuf_set(err, "redis: cannot connect to %s:%d: %s", host, port, words);
     }
+    link->context->reader->fn = &answer_tree_functions;
     if (unix_path) return true;
     (void)redisEnableKeepAlive(link->context);
     if (!link->where.tls) return true;
@@ -185,7 +187,7 @@ static enum home ask_home(struct redis_link *link, const char *host, struct node
         errbuf_set(err, "redis: a new connection is answered with ERR: %s", errors_advice(text));
         home = HOME_LOST;
     }
-    freeReplyObject(reply);
+    answer_free(reply);
     return home;
 }
 
@@ -227,7 +229,7 @@ static bool ask_sentinel(struct redis_link *link, const struct config_host *sent
         snprintf(master->host, sizeof master->host, "%s", host);
         master->port = (int)port;
     }
-    freeReplyObject(reply);
+    answer_free(reply);
     return known || errbuf_set(err, "redis: the sentinel %s:%d knows no master by the name %s", sentinel->name,
                                sentinel->port, link->where.service);
 }

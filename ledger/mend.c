@@ -75,7 +75,7 @@ bool mend_group(const struct ledger *ledger, struct redis_link *link, struct men
     if (ok && refused && strncmp(refused, "BUSYGROUP", 9) != 0)
         ok = errbuf_set(err, "redis: XGROUP CREATE: %s", refused);
     out->group = ok && !refused;
-    if (reply[0]) freeReplyObject(reply[0]);
+    answer_free(reply[0]);
     args_fini(&args);
     return ok;
 }

@@ -279,7 +279,7 @@ bool reads_stream_lost(const struct ledger *ledger, struct redis_link *link, enu
     bool known = answer_number(answer_field(reply, 0, "entries-added"), &added) &&
                  answer_number(answer_field(reply, 0, "length"), &length);
     *lost = known ? added - length : -1;
-    if (reply) freeReplyObject(reply);
+    answer_free(reply);
     args_fini(&args);
     return ok;
 }

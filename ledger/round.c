@@ -346,7 +346,7 @@ static bool send_texts(struct ledger_round *round, const struct call *calls, siz
     }
     bool ok = again == 0 || args_exchange(&round->args, link, fresh, limit_ms, err);
     for (size_t i = 0; i < again; i++) {
-        freeReplyObject(replies[index[i]]);
+        answer_free(replies[index[i]]);
         replies[index[i]] = fresh[i];
     }
     free(index);

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/sim/redis_hiredis.h"
 
-#include <hiredis/hiredis.h>
-#include <string.h>
+#include "ledger/answer_tree.h"
 
-#include "runtime/die.h"
-
-struct redisReply *redis_hiredis_reply(const struct redis_reply *from)
+/* As hiredis's reader calls these functions while it reads the reply. */
+static void *build(const struct redis_reply *from, redisReadTask *parent, int place)
 {
     static const int types[] = {REDIS_REPLY_NIL,    REDIS_REPLY_INTEGER, REDIS_REPLY_STRING,
                                 REDIS_REPLY_STATUS, REDIS_REPLY_ERROR,   REDIS_REPLY_ARRAY};
-    redisReply *to = xcalloc(1, sizeof *to);
-    to->type = types[from->kind];
-    to->integer = from->integer;
-    if (from->text != NULL) {
-        to->len = from->len;
-        to->str = xmalloc(from->len + 1);
-        memcpy(to->str, from->text, from->len);
-        to->str[from->len] = '\0';
+    const redisReplyObjectFunctions *make = &answer_tree_functions;
+    redisReadTask task = {.type = types[from->kind], .idx = place, .parent = parent};
+    switch (from->kind) {
+    case REDIS_NIL: return make->createNil(&task);
+    case REDIS_INTEGER: return make->createInteger(&task, from->integer);
+    case REDIS_BULK:
+    case REDIS_STATUS:
+    case REDIS_ERROR: return make->createString(&task, (char *)from->text, from->len);
+    case REDIS_ARRAY: break;
     }
-    if (from->kind != REDIS_ARRAY) return to;
-    to->elements = from->count;
-    to->element = xcalloc(from->count ? from->count : 1, sizeof(redisReply *));
+    task.obj = make->createArray(&task, (int)from->count);
     for (size_t i = 0; i < from->count; i++)
-        to->element[i] = redis_hiredis_reply(&from->child[i]);
-    return to;
+        build(&from->child[i], &task, (int)i);
+    return task.obj;
+}
+
+struct redisReply *redis_hiredis_reply(const struct redis_reply *from)
+{
+    return build(from, NULL, 0);
 }
 
 /* ---- what hiredis asks the kernel for: no connection of ours has a socket ---- */

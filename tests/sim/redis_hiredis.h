@@ -8,7 +8,7 @@
 
 struct redisReply;
 
-/* A copy; freed with freeReplyObject(). */
+/* A copy; freed with answer_free(). */
 struct redisReply *redis_hiredis_reply(const struct redis_reply *from);
 
 #endif

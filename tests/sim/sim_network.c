@@ -16,6 +16,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "ledger/answer.h"
 #include "runtime/die.h"
 #include "tests/sim/redis_command.h"
 #include "tests/sim/redis_hiredis.h"
@@ -34,6 +35,7 @@
 
 struct connection {
     redisContext context; /* first: what the process holds */
+    redisReader reader;   /* of the context */
     struct sim_process *owner;
     int refs; /* the process's, and one for each message under way */
     bool closed, broken, end_seen;
@@ -64,7 +66,7 @@ static void connection_drop(struct connection *c)
     if (--c->refs > 0) return;
     sim.network->connection[c->context.fd - FD_FIRST] = NULL;
     for (size_t i = c->taken; i < c->arrived_count; i++)
-        freeReplyObject(c->arrived[i]);
+        answer_free(c->arrived[i]);
     free(c->arrived);
     message_free(c->writing);
     free(c);
@@ -92,6 +94,7 @@ static redisContext *connect_now(struct timeval limit)
     if (place == CONNECTIONS_MAX) die("sim: too many connections");
     sim.network->connection[place] = c;
     c->context.fd = FD_FIRST + place;
+    c->context.reader = &c->reader;
     c->owner = sim.current;
     c->refs = 1;
     c->redis_life = sim.redis_life;
@@ -186,7 +189,7 @@ static void message_free(struct sim_message *m)
         free(m->command[i].arg);
     }
     for (size_t i = 0; i < m->answered; i++)
-        freeReplyObject(m->answer[i]);
+        answer_free(m->answer[i]);
     free(m->command);
     free(m->answer);
     free(m);

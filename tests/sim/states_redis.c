@@ -39,7 +39,8 @@ struct redis_link *states_link;
 struct ledger_round *states_round;
 
 static struct redis_db live;
-static redisContext context;
+static redisReader reader;
+static redisContext context = {.reader = &reader};
 static redisReply *replies[REPLIES_MAX];
 static size_t reply_count, reply_at;
 

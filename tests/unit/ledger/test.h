@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <hiredis/hiredis.h>
+#include "ledger/answer_tree.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Reads one reply from the protocol's text; ends the test if it is not a whole one. Free with freeReplyObject(). */
+/* Reads one reply from the protocol's text; ends the test if it is not a whole one. Free with answer_free(). */
 static inline redisReply *reply_of_bytes(const char *bytes, size_t len)
 {
-    redisReader *reader = redisReaderCreate();
+    redisReader *reader = redisReaderCreateWithFunctions(&answer_tree_functions);
     void *reply = NULL;
     assert_int_equal(redisReaderFeed(reader, bytes, len), REDIS_OK);
     assert_int_equal(redisReaderGetReply(reader, &reply), REDIS_OK);

@@ -34,7 +34,7 @@ static void every_function_takes_every_reply(void **state)
         (void)answer_field(r, 0, "x");
         (void)answer_row(r, 0, r, &row, &err);
         (void)answer_lease(r, small, sizeof small, &attempt, small, sizeof small);
-        if (r) freeReplyObject(r);
+        answer_free(r);
     }
 }
 
@@ -78,7 +78,7 @@ static void numbers(void **state)
         int64_t number = 0;
         bool ok = answer_number(r, &number);
         if (ok != cases[i].ok || (ok && number != cases[i].number)) fail_msg("case %zu: %s", i, cases[i].text);
-        freeReplyObject(r);
+        answer_free(r);
     }
 }
 
@@ -89,13 +89,13 @@ static void copies_fit_or_are_refused(void **state)
     redisReply *r = reply_of("$3\r\nabc\r\n");
     assert_true(answer_copy(r, out, sizeof out));
     assert_string_equal(out, "abc");
-    freeReplyObject(r);
+    answer_free(r);
     r = reply_of("$4\r\nabcd\r\n");
     assert_false(answer_copy(r, out, sizeof out));
     assert_string_equal(out, "");
     answer_words(r, out, sizeof out);
     assert_string_equal(out, "abc");
-    freeReplyObject(r);
+    answer_free(r);
     r = reply_of_bytes("$3\r\na\0b\r\n", 9);
     assert_false(answer_copy(r, out, sizeof out));
     struct request_text kept = {NULL, 0};
@@ -103,7 +103,7 @@ static void copies_fit_or_are_refused(void **state)
     assert_int_equal(kept.len, 3);
     assert_memory_equal(kept.bytes, "a\0b", 4);
     answer_drop(&kept);
-    freeReplyObject(r);
+    answer_free(r);
 }
 
 static void a_lease(void **state)
@@ -116,7 +116,7 @@ static void a_lease(void **state)
     assert_string_equal(worker, "w1");
     assert_int_equal(attempt, 2);
     assert_string_equal(token, "abcdef");
-    freeReplyObject(r);
+    answer_free(r);
     static const char *const bad[] = {"$2\r\nw1\r\n",
                                       "$4\r\nw1 2\r\n",
                                       "$6\r\nw1 x y\r\n",
@@ -126,7 +126,7 @@ static void a_lease(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         r = reply_of(bad[i]);
         if (answer_lease(r, worker, sizeof worker, &attempt, token, sizeof token)) fail_msg("%s", bad[i]);
-        freeReplyObject(r);
+        answer_free(r);
     }
 }
 
@@ -144,9 +144,9 @@ static void rows_come_in_two_parts(void **state)
     assert_true(answer_row(none, 1, more, &out, &err));
     assert_int_equal(out.core.state, DS_NONE);
     assert_string_equal(out.core.ext_id, "");
-    freeReplyObject(row);
-    freeReplyObject(more);
-    freeReplyObject(none);
+    answer_free(row);
+    answer_free(more);
+    answer_free(none);
 }
 
 int main(void)

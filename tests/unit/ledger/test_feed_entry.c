@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "ledger/answer.h"
 #include "ledger/feed_entry.h"
 #include "test.h"
 
@@ -19,7 +20,7 @@ static void entries_of_a_read(void **state)
     assert_int_equal(len, 1);
     assert_null(feed_value(&batch.entries[1], "ite", NULL));
     feed_batch_fini(&batch);
-    freeReplyObject(r);
+    answer_free(r);
 }
 
 static void deleted_entries_in_each_servers_shape(void **state)
@@ -40,9 +41,9 @@ static void deleted_entries_in_each_servers_shape(void **state)
     assert_int_equal(batch.count, 2);
     assert_true(batch.entries[1].deleted);
     feed_batch_fini(&batch);
-    freeReplyObject(own);
-    freeReplyObject(six);
-    freeReplyObject(seven);
+    answer_free(own);
+    answer_free(six);
+    answer_free(seven);
 }
 
 static void senseless_shapes_are_dropped(void **state)
@@ -70,7 +71,7 @@ static void senseless_shapes_are_dropped(void **state)
         feed_batch_fini(&batch);
         assert_null(feed_stream_list(NULL));
         (void)feed_stream_list(r);
-        freeReplyObject(r);
+        answer_free(r);
     }
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "ledger/answer.h"
 #include "ledger/args.h"
 #include "ledger/feed.h"
 #include "ledger/link_tls.h"
@@ -136,7 +137,7 @@ static void dies_after_20_of_64_answers(void **state)
         assert_false(args_exchange(&args, link, replies, LIMIT_MS, &err));
         for (int i = 0; i < 64; i++) {
             assert_true((replies[i] != NULL) == (i < 20));
-            if (replies[i]) freeReplyObject(replies[i]);
+            answer_free(replies[i]);
         }
         assert_false(link_is_open(link));
         assert_string_equal(link_run_id(link), "");
@@ -167,7 +168,7 @@ static void a_silent_server_costs_one_time_limit(void **state)
     assert_true(took >= LIMIT_MS && took < LIMIT_MS + 2000);
     assert_non_null(replies[0]);
     assert_null(replies[1]);
-    freeReplyObject(replies[0]);
+    answer_free(replies[0]);
     assert_contains(err.text, "time limit");
     args_fini(&args);
     link_free(&link);
@@ -202,7 +203,7 @@ static void errors_that_mean_another_server_drop_the_link(void **state)
         ping(&args, 1);
         if (args_exchange(&args, link, &reply, LIMIT_MS, &err) != cases[i].open) fail_msg("%s", cases[i].line);
         assert_true(link_is_open(link) == cases[i].open && link_must_stop(link) == cases[i].stop);
-        if (reply) freeReplyObject(reply);
+        answer_free(reply);
         args_fini(&args);
         link_free(&link);
         fake_server_stop(&server);

@@ -190,6 +190,8 @@ bool address_list_parse(const char *text, struct address_list *list, struct errb
         if (!known) return false;
         at += len;
     }
+    /* Blanks alone: who wrote them meant something, and "nowhere" is not what an empty list says. */
+    if (list->name_count + list->range_count == 0 && *text) return errbuf_set(err, "\"%.100s\" names nothing", text);
     return true;
 }
 

@@ -153,6 +153,7 @@ static const struct {
      "c.json: fetch.allow: \"10.0.0.0/33\" is no host name, address or range such as 10.0.0.0/8"},
     {"{\"http\": {\"only_hosts\": \"https://staging.example\"}}",
      "c.json: http.only_hosts: \"https://staging.example\" is no host name, address or range such as 10.0.0.0/8"},
+    {"{\"http\": {\"only_hosts\": \"  \"}}", "c.json: http.only_hosts: \"  \" names nothing"},
     {"{\"redis\": {\"url\": \"redis://u:CANARY@h\"}}",
      "c.json: redis.url: holds a password, which would show in process lists and logs; put it into "
      "a file named by redis.password_file or into LANDFALL_REDIS_PASSWORD"},

@@ -18,7 +18,11 @@ from lib.tree import TOP
 SEEDS = 40000  # within so many each is to be found
 PLACE = os.path.join(TOP, "build", "mutations")
 TREE, BUILD = os.path.join(PLACE, "tree"), os.path.join(PLACE, "build")
-PATCHES = sorted(glob.glob(os.path.join(TOP, "tests", "sim", "mutations", "*.patch")))
+FOLDER = os.path.join(TOP, "tests", "sim", "mutations")
+# What the simulation has not met in 60,000 seeds: a worker that holds a refusal while another one publishes the delivery and
+# Redis goes back behind that. The program is the test that finds it.
+RARE = {"refusal_told_to_a_ledger_that_was_set_back": "test_core_delivery"}
+PATCHES = [name for name in sorted(os.path.basename(path)[:-6] for path in glob.glob(os.path.join(FOLDER, "*.patch"))) if name not in RARE]
 
 
 def run(*argv, cwd=TREE, limit_s=900):
@@ -58,6 +62,10 @@ def explore():
     return done.returncode, done.stdout + done.stderr
 
 
+def apply(patch):
+    run("git", "apply", "--unsafe-paths", "--directory", os.path.relpath(TREE, TOP), os.path.join(FOLDER, f"{patch}.patch"), cwd=TOP)
+
+
 @pytest.fixture(scope="module")
 def tree():
     os.makedirs(TREE, exist_ok=True)
@@ -66,14 +74,24 @@ def tree():
     return TREE
 
 
-@pytest.mark.parametrize("patch", PATCHES, ids=[os.path.basename(patch)[:-6] for patch in PATCHES])
+@pytest.mark.parametrize("patch", PATCHES)
 def test_a_mistake_is_found(tree, patch):
     copy_tree()
-    run("git", "apply", "--unsafe-paths", "--directory", os.path.relpath(TREE, TOP), patch, cwd=TOP)
+    apply(patch)
     run("ninja", "-C", BUILD, "landfall_sim")
     code, seeds, said = play()
-    print(f"{os.path.basename(patch)}: seed {seeds}: {said.splitlines()[0] if said else ''}")
+    print(f"{patch}: seed {seeds}: {said.splitlines()[0] if said else ''}")
     assert code == 1 and seeds < SEEDS, f"not found in {SEEDS} seeds\n{said[-500:]}"
+
+
+@pytest.mark.parametrize("patch, program", RARE.items())
+def test_a_rare_mistake_is_found_by_a_test_of_its_own(tree, patch, program):
+    copy_tree()
+    run("ninja", "-C", BUILD, program)
+    run(os.path.join(BUILD, "bin", program))
+    apply(patch)
+    run("ninja", "-C", BUILD, program)
+    assert subprocess.run([os.path.join(BUILD, "bin", program)], capture_output=True, check=False, timeout=300).returncode != 0
 
 
 @pytest.mark.parametrize("patch", ["settle_window_off", "settle_window_counted_from_the_claim"])
@@ -82,8 +100,7 @@ def test_the_walk_through_all_states_finds_the_second_post(tree, patch):
     run("ninja", "-C", BUILD, "landfall_states")
     code, said = explore()
     assert code == 0, said[-2000:]
-    run("git", "apply", "--unsafe-paths", "--directory", os.path.relpath(TREE, TOP),
-        os.path.join(TOP, "tests", "sim", "mutations", f"{patch}.patch"), cwd=TOP)
+    apply(patch)
     run("ninja", "-C", BUILD, "landfall_states")
     code, said = explore()
     print(said)

@@ -32,23 +32,24 @@ static bool take(struct text *text, char c)
 
 /* ---- strings ---- */
 
-static bool is_utf8(const char *bytes, size_t len)
+/* Bytes of whole characters at the beginning; 0 where there stands none. */
+static size_t characters(const char *bytes, size_t len)
 {
-    for (size_t at = 0; at < len;) {
-        uint64_t word;
-        utf8proc_int32_t code;
-        if (at + sizeof word <= len) {
-            memcpy(&word, bytes + at, sizeof word);
-            if ((word & UINT64_MAX / 255 * 0x80) == 0) {
-                at += sizeof word;
-                continue;
-            }
-        }
-        utf8proc_ssize_t step =
-            utf8proc_iterate((const utf8proc_uint8_t *)bytes + at, (utf8proc_ssize_t)(len - at), &code);
-        if (step < 1) return false;
-        at += (size_t)step;
+    uint64_t word;
+    utf8proc_int32_t code;
+    if (len >= sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        if ((word & UINT64_MAX / 255 * 0x80) == 0) return sizeof word;
     }
+    if ((unsigned char)*bytes < 0x80) return 1;
+    utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)bytes, (utf8proc_ssize_t)len, &code);
+    return step < 1 ? 0 : (size_t)step;
+}
+
+bool canonical_is_utf8(const char *bytes, size_t len)
+{
+    for (size_t at = 0, step; at < len; at += step)
+        if ((step = characters(bytes + at, len - at)) == 0) return false;
     return true;
 }
 
@@ -146,7 +147,7 @@ static const char *read_string(struct text *text, size_t *len)
     if (text->at == text->end || *text->at != '"') return NULL;
     text->at++;
     if (text->unescaped) start = text->unescaped;
-    return is_utf8(start, *len) ? start : NULL;
+    return canonical_is_utf8(start, *len) ? start : NULL;
 }
 
 static void string_done(struct text *text)

@@ -11,6 +11,7 @@
 #define LANDFALL_KEYS_CANONICAL_READ_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* NULL where jansson must be asked. The caller owns the value; it is no deeper than CANONICAL_DEPTH_MAX, and every
@@ -19,5 +20,7 @@ json_t *canonical_read(const char *text, size_t len);
 
 /* How many bytes stand before the first control character, quote or backslash. */
 size_t canonical_plain_bytes(const char *text, size_t len);
+
+bool canonical_is_utf8(const char *bytes, size_t len);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks an item and merges it for a channel; see content.h. */
-#include "keys/content.h"
+#include "keys/content_members.h"
 #include "keys/canonical.h"
 
 #include <stdio.h>
@@ -10,25 +10,8 @@
 /* Where in the item we are, as the start of an error text: "", or e.g. landfall.channels["blog/brand"]. */
 #define WHERE_BYTES 128
 
-enum kind {
-    KIND_ID,
-    KIND_STRING,
-    KIND_NUMBER,
-    KIND_TIME,
-    KIND_STRINGS,
-    KIND_OBJECT,
-    KIND_OBJECTS,
-    KIND_ATTACHMENTS,
-};
-
-struct member {
-    const char *name; /* NULL ends a table */
-    enum kind kind;
-    bool required;
-};
-
 /* https://www.jsonfeed.org/version/1.1/#items-a-name-items-a ; author is from version 1 and still common */
-static const struct member item_members[] = {
+const struct content_member content_item_members[] = {
     {"id", KIND_ID, true},
     {"url", KIND_STRING, false},
     {"external_url", KIND_STRING, false},
@@ -49,9 +32,9 @@ static const struct member item_members[] = {
 };
 
 /* What a channel may give: all but the id, which stands first. */
-static const struct member *const channel_members = item_members + 1;
+static const struct content_member *const channel_members = content_item_members + 1;
 
-static const struct member attachment_members[] = {
+static const struct content_member attachment_members[] = {
     {"url", KIND_STRING, true},
     {"mime_type", KIND_STRING, true},
     {"title", KIND_STRING, false},
@@ -60,14 +43,14 @@ static const struct member attachment_members[] = {
     {NULL, KIND_ID, false},
 };
 
-static const struct member schedule_members[] = {
+static const struct content_member schedule_members[] = {
     {"not_before", KIND_TIME, false},
     {"not_after", KIND_TIME, false},
     {"after", KIND_ID, false},
     {NULL, KIND_ID, false},
 };
 
-static const struct member *find_member(const struct member *table, const char *name)
+static const struct content_member *find_member(const struct content_member *table, const char *name)
 {
     for (; table->name; table++)
         if (strcmp(table->name, name) == 0) return table;
@@ -76,7 +59,7 @@ static const struct member *find_member(const struct member *table, const char *
 
 bool content_is_item_member(const char *name)
 {
-    return name[0] == '_' || find_member(item_members, name);
+    return name[0] == '_' || find_member(content_item_members, name);
 }
 
 /* Writes an id in normal form. JSON Feed: an id that is a number is to be read as a string. */
@@ -90,7 +73,8 @@ static bool read_id(const json_t *value, char out[IDENTITY_ID_BYTES], char err[K
     return identity_item_normalise(number, canonical_number(json_number_value(value), number), out, err);
 }
 
-static bool check_table(const json_t *object, const struct member *table, const char *where, char err[KEYS_ERR_BYTES]);
+static bool check_table(const json_t *object, const struct content_member *table, const char *where,
+                        char err[KEYS_ERR_BYTES]);
 
 static bool all_are(const json_t *array, json_type type)
 {
@@ -107,7 +91,7 @@ static bool fail_at(const char *where, const char *name, const char *words, char
 }
 
 /* Refuses members that no table knows; a producer's own begin with "_". extra, if not NULL, is one more known name. */
-static bool check_names(json_t *object, const struct member *table, const char *extra, const char *where,
+static bool check_names(json_t *object, const struct content_member *table, const char *extra, const char *where,
                         char err[KEYS_ERR_BYTES])
 {
     char quoted[KEYS_QUOTE_BYTES];
@@ -146,7 +130,8 @@ static bool explain(const char *where, const char *name, const char *why, char e
     return fail_at(where, name, words, err);
 }
 
-static bool check_value(const json_t *value, const struct member *member, const char *where, char err[KEYS_ERR_BYTES])
+static bool check_value(const json_t *value, const struct content_member *member, const char *where,
+                        char err[KEYS_ERR_BYTES])
 {
     const char *name = member->name;
     char why[KEYS_ERR_BYTES];
@@ -169,7 +154,8 @@ static bool check_value(const json_t *value, const struct member *member, const 
 }
 
 /* Checks the members of an object that a table names; others are not looked at. */
-static bool check_table(const json_t *object, const struct member *table, const char *where, char err[KEYS_ERR_BYTES])
+static bool check_table(const json_t *object, const struct content_member *table, const char *where,
+                        char err[KEYS_ERR_BYTES])
 {
     for (; table->name; table++) {
         const json_t *value = json_object_get(object, table->name);
@@ -217,8 +203,8 @@ static bool check_landfall(json_t *landfall, char err[KEYS_ERR_BYTES])
 static bool check_item(const json_t *item, char err[KEYS_ERR_BYTES])
 {
     if (!json_is_object(item)) return keys_fail(err, "an item must be a JSON object");
-    return check_names((json_t *)item, item_members, "landfall", "", err) && check_table(item, item_members, "", err) &&
-           check_landfall(json_object_get(item, "landfall"), err);
+    return check_names((json_t *)item, content_item_members, "landfall", "", err) &&
+           check_table(item, content_item_members, "", err) && check_landfall(json_object_get(item, "landfall"), err);
 }
 
 /* Puts the members of one object over the fields; null takes one away. */
@@ -290,9 +276,34 @@ bool content_merge(const json_t *item, const char *channel, struct content *out,
     overlay(out->fields, own);
     if (json_object_set_new(out->fields, "id", json_string(out->id)) != 0) keys_out_of_memory();
     out->dated_ms = read_time(json_object_get(out->fields, "date_published"));
-    out->canonical = canonical_write(out->fields, &out->canonical_len);
-    hash_bytes_hex(out->canonical, out->canonical_len, out->hash);
+    size_t len;
+    char *canonical = canonical_write(out->fields, &len);
+    content_finish(out, canonical, len);
     return true;
+}
+
+void content_finish(struct content *out, char *own_canonical, size_t len)
+{
+    out->canonical = own_canonical;
+    out->canonical_len = len;
+    hash_bytes_hex(own_canonical, len, out->hash);
+}
+
+bool content_read(const char *text, size_t len, const char *channel, struct content *out, char err[KEYS_ERR_BYTES])
+{
+    json_t *item = NULL;
+    if (content_from_text(text, len, out)) return true;
+    bool ok = canonical_parse(text, len, &item, err) && content_merge(item, channel, out, err);
+    json_decref(item);
+    return ok;
+}
+
+json_t *content_fields(struct content *content)
+{
+    char err[KEYS_ERR_BYTES];
+    if (!content->fields)
+        KEYS_REQUIRE(canonical_parse(content->canonical, content->canonical_len, &content->fields, err));
+    return content->fields;
 }
 
 int64_t content_stored_time(int64_t ms)

@@ -38,9 +38,11 @@ struct content_schedule {
 
 /* One item as it goes to one channel. */
 struct content {
-    json_t *fields;             /* the merged content; shares its values with the item, so neither may be changed */
+    json_t *fields;             /* the merged content; shares its values with the item, so neither may be changed; NULL
+                                   after content_read(): content_fields() */
     char *canonical;            /* its canonical bytes, a NUL behind them */
     size_t canonical_len;       /* in bytes */
+    bool strings_only;          /* its members are known to be strings and lists of strings */
     char hash[HASH_HEX_BYTES];  /* of the canonical bytes */
     char id[IDENTITY_ID_BYTES]; /* in normal form */
     int64_t dated_ms;           /* date_published, or CONTENT_NO_TIME */
@@ -53,6 +55,13 @@ struct content {
  */
 MUSTCHECK bool content_merge(const json_t *item, const char *channel, struct content *out, char err[KEYS_ERR_BYTES]);
 void content_fini(struct content *content);
+
+/* Both in one, from the item's text: parses it as canonical_parse() does, and merges it. */
+MUSTCHECK bool content_read(const char *text, size_t len, const char *channel, struct content *out,
+                            char err[KEYS_ERR_BYTES]);
+
+/* The merged content as a value, borrowed; of what content_read() gave it is made when it is asked for. */
+json_t *content_fields(struct content *content);
 
 /* A time as it stands in the ledger, where 0 is none: one that is not later than the beginning of 1970 is 1, for it is
  * over, and was given. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "keys/content.h"
 #include "platforms/channel_load.h"
 #include "platforms/program.h"
 #include "runtime/clock.h"
@@ -131,7 +132,7 @@ static json_t *time_to_json(int64_t ms)
 
 /* What programs see of a delivery: X(name, value of the facts f of the channel c) */
 #define MEMBERS(X)                                                                                                     \
-    X(item, value_or_null(f->item))                                                                                    \
+    X(item, value_or_null(f->content ? content_fields(f->content) : f->item))                                          \
     X(text, text_or_null(f->text))                                                                                     \
     X(text_facts, value_or_null(f->text_facts))                                                                        \
     X(settings, json_incref(c->settings))                                                                              \
@@ -171,11 +172,12 @@ static json_t *make_member(const void *own, size_t i)
     return NULL;
 }
 
-static const char *printed_member(const void *own, size_t i, size_t *len)
+static bool printed_member(const void *own, size_t i, struct program_printed *out)
 {
-    const struct channel_facts *f = &((const struct own_facts *)own)->facts;
-    *len = f->item_printed_len;
-    return i == MEMBER_item ? f->item_printed : NULL;
+    const struct content *content = ((const struct own_facts *)own)->facts.content;
+    if (i != MEMBER_item || !content) return false;
+    *out = (struct program_printed){content->canonical, content->canonical_len, content->strings_only};
+    return true;
 }
 
 struct program_input *channel_input_lazy(const struct channel *channel, const struct channel_facts *facts)
@@ -187,7 +189,7 @@ struct program_input *channel_input_lazy(const struct channel *channel, const st
     struct own_facts *own = xmalloc(sizeof *own);
     *own = (struct own_facts){channel, *facts};
     struct program_input *input = program_input_lazy(&members, own);
-    (void)program_input_get(input, "item"); /* holds it */
+    if (!facts->content) (void)program_input_get(input, "item"); /* holds it */
     return input;
 }
 

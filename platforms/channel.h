@@ -38,6 +38,7 @@ struct channel {
 };
 
 struct channel_set;
+struct content; /* keys/content.h */
 
 /* A policy's turn_ms for so many a minute; 0: no limit. */
 int64_t channel_turn_ms(int64_t per_minute);
@@ -64,8 +65,7 @@ struct channel *channel_find(const struct channel_set *set, const char *name);
 /* What a program gets to see of a delivery. NULL and 0 where it is not known. All borrowed. */
 struct channel_facts {
     const json_t *item;
-    const char *item_printed; /* the item's canonical bytes, or NULL */
-    size_t item_printed_len;
+    struct content *content;  /* instead of item: then it is made a value when a program looks at it */
     const char *text;         /* what channel_text() gave */
     const json_t *text_facts; /* what text.h says about it */
     const char *key;

@@ -213,16 +213,23 @@ json_t *pick_run(const struct pick *pick, struct program_input *input, size_t ma
 
 static bool print(struct run *run, const struct pick *pick, struct canonical_text *out);
 
+/* Strings come out of jq as they went in. Each takes three bytes of the text at least, so it costs less than this. */
+static bool keeps_strings(struct run *run, const struct program_printed *printed)
+{
+    const int levels = 3; /* object, list, string */
+    return printed->strings_only && run->budget.depth >= levels && program_budget_take(&run->budget, 7 * printed->len);
+}
+
 static bool print_path(struct run *run, const struct pick *pick, struct canonical_text *out)
 {
-    const json_t *value = follow(run, pick);
-    size_t len;
-    if (!value || !keeps(run, value)) return false;
-    const char *printed = pick->inner->next ? NULL : program_input_printed(run->input, pick->inner->name, &len);
-    if (printed)
-        canonical_put(out, printed, len);
-    else
-        canonical_put_value(out, value);
+    struct program_printed printed;
+    bool known = !pick->inner->next && program_input_printed(run->input, pick->inner->name, &printed);
+    if (!known || !keeps_strings(run, &printed)) {
+        const json_t *value = follow(run, pick);
+        if (!value || !keeps(run, value)) return false;
+        if (!known) canonical_put_value(out, value);
+    }
+    if (known) canonical_put(out, printed.bytes, printed.len);
     return true;
 }
 

@@ -105,12 +105,11 @@ json_t *program_input_get(struct program_input *input, const char *name)
     return known ? add(input, (struct made){known, input->members->make(input->facts, i), false}) : NULL;
 }
 
-const char *program_input_printed(struct program_input *input, const char *name, size_t *len)
+bool program_input_printed(struct program_input *input, const char *name, struct program_printed *out)
 {
-    if (input->json) return NULL;
+    if (input->json) return false;
     const struct made *found = find(input, name);
-    size_t i = member(input, name);
-    return found && found->put ? NULL : input->members->printed(input->facts, i, len);
+    return (!found || !found->put) && input->members->printed(input->facts, member(input, name), out);
 }
 
 static void put_made(struct program_input *input, const char *name, json_t *own_value)

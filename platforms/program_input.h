@@ -15,12 +15,18 @@
 
 #define PROGRAM_INPUT_MEMBERS_MAX 24
 
+/* A member's canonical bytes, borrowed. */
+struct program_printed {
+    const char *bytes;
+    size_t len;
+    bool strings_only; /* it is an object of strings and lists of strings */
+};
+
 /* The members that an input can make. names ends with a NULL and outlives the inputs. */
 struct program_members {
     const char *const *names;
     json_t *(*make)(const void *facts, size_t i); /* a new value; out of memory is the callee's affair */
-    /* Its canonical bytes; NULL where they are not known, and for the NULL at the end. */
-    const char *(*printed)(const void *facts, size_t i, size_t *len);
+    bool (*printed)(const void *facts, size_t i, struct program_printed *out); /* false also for the NULL at the end */
 };
 
 struct program_input;
@@ -36,8 +42,8 @@ void program_input_free(struct program_input **input);
 /* A member, borrowed; NULL: it has none of this name. */
 json_t *program_input_get(struct program_input *input, const char *name);
 
-/* The canonical bytes of a member, borrowed; NULL where nobody has printed it yet. */
-const char *program_input_printed(struct program_input *input, const char *name, size_t *len);
+/* False where nobody has printed the member. */
+bool program_input_printed(struct program_input *input, const char *name, struct program_printed *out);
 
 /* Puts another value in a member's place, or a new member behind the others; NULL takes away what was put. The name
  * lives as long as the input. A member whose value was changed in place has to be put once more. */

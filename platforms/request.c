@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "keys/canonical.h"
+#include "keys/content.h"
 #include "platforms/answer.h"
 #include "platforms/channel.h"
 #include "platforms/form.h"
@@ -37,11 +38,14 @@ static bool has_one_of(const json_t *names, const json_t *content)
 }
 
 /* `needs` is a list of lists: of each, one member must be there. */
-static bool has_what_it_needs(const struct descriptor *descriptor, const json_t *content, struct errbuf *err)
+static bool has_what_it_needs(const struct descriptor *descriptor, const json_t *fields, struct content *content,
+                              struct errbuf *err)
 {
+    if (json_array_size(descriptor->item_needs) == 0) return true;
+    if (content) fields = content_fields(content);
     for (size_t i = 0; i < json_array_size(descriptor->item_needs); i++) {
         const json_t *names = json_array_get(descriptor->item_needs, i);
-        if (has_one_of(names, content)) continue;
+        if (has_one_of(names, fields)) continue;
         struct buf words;
         buf_init(&words, 256);
         for (size_t j = 0; j < json_array_size(names); j++)
@@ -124,8 +128,7 @@ enum render_result request_input(struct channel *channel, const json_t *content,
 {
     const struct descriptor *descriptor = channel->descriptor;
     struct channel_facts facts = {.item = content,
-                                  .item_printed = row->printed,
-                                  .item_printed_len = row->printed_len,
+                                  .content = row->content,
                                   .key = row->key,
                                   .generation = row->generation,
                                   .approved_at_ms = row->approved_at_ms,
@@ -134,7 +137,7 @@ enum render_result request_input(struct channel *channel, const json_t *content,
                                   .after_id = row->after_id,
                                   .after_url = row->after_url};
     *input = NULL;
-    if (!has_what_it_needs(descriptor, content, err)) return RENDER_UNFIT;
+    if (!has_what_it_needs(descriptor, content, row->content, err)) return RENDER_UNFIT;
     struct program_input *made = channel_input_lazy(channel, &facts);
     program_input_put(made, "prepared", json_object());
     enum render_result result = add_text(channel, made, err);

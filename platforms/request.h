@@ -23,6 +23,7 @@
 #include "runtime/errbuf.h"
 
 struct channel;       /* platforms/channel.h */
+struct content;       /* keys/content.h */
 struct form;          /* platforms/form.h */
 struct answer;        /* platforms/answer.h */
 struct program_input; /* platforms/program_input.h */
@@ -31,9 +32,8 @@ struct program_input; /* platforms/program_input.h */
 
 /* What of the row a request depends on. Borrowed as long as the input that is made of it. */
 struct request_row {
-    const char *printed; /* the content's canonical bytes, or NULL */
-    size_t printed_len;
-    const char *key; /* idempotency key, or NULL where the channel has none */
+    struct content *content; /* what is published; NULL where it is given as a value */
+    const char *key;         /* idempotency key, or NULL where the channel has none */
     int generation;
     int64_t approved_at_ms;
     int64_t dated_ms;                 /* the item's own date; 0: none */
@@ -49,7 +49,7 @@ enum render_result {
 
 /*
  * Checks the item and makes what the channel's programs see of the delivery: {item, text, text_facts, settings, ..,
- * prepared}. content: the item as merged for the channel, borrowed as long as the input. program_input_free() ends it.
+ * prepared}. content: the item as merged for the channel, NULL where the row has it. program_input_free() ends it.
  */
 MUSTCHECK enum render_result request_input(struct channel *channel, const json_t *content,
                                            const struct request_row *row, struct program_input **input,

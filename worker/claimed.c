@@ -32,7 +32,7 @@ static bool make_input(struct slot *slot, struct errbuf *err)
 {
     if (slot->input != NULL) return true;
     const struct request_row row = slot_row(slot);
-    return request_input(slot->lane->channel, slot->content.fields, &row, &slot->input, err) == RENDER_OK;
+    return request_input(slot->lane->channel, NULL, &row, &slot->input, err) == RENDER_OK;
 }
 
 /* Whoever can write to the ledger must not be able to have a credential sent elsewhere: the frozen request has to go

@@ -65,7 +65,7 @@ static enum render_result make_request(struct slot *slot, struct errbuf *err)
 {
     struct channel *c = slot->lane->channel;
     const struct request_row row = slot_row(slot);
-    enum render_result result = request_input(c, slot->content.fields, &row, &slot->input, err);
+    enum render_result result = request_input(c, NULL, &row, &slot->input, err);
     if (result != RENDER_OK) return result;
     if (!first_step(slot, err)) return RENDER_BROKEN;
     if (slot->step < c->descriptor->prepare_count) return RENDER_OK; /* rendered with what the steps give */
@@ -162,12 +162,9 @@ static bool known_fields_only(const struct feed_entry *entry, char err[KEYS_ERR_
 /* The item of an entry or of take, merged for its channel. The bytes are the slot's own from here on. */
 static bool read_item(struct slot *slot, const char *bytes, size_t len, char err[KEYS_ERR_BYTES])
 {
-    json_t *item = NULL;
     slot->item = xstrndup(bytes, len);
     slot->item_len = len;
-    if (!canonical_parse(bytes, len, &item, err)) return false;
-    slot->has_content = content_merge(item, slot->channel, &slot->content, err);
-    json_decref(item);
+    slot->has_content = content_read(bytes, len, slot->channel, &slot->content, err);
     if (!slot->has_content) return false;
     identity_join(slot->channel, slot->content.id, slot->delivery);
     if (slot->content.schedule.after[0] != '\0')

@@ -37,11 +37,10 @@ void slot_lane_set(struct slot *slot, struct lane *lane)
     if (lane != NULL) lane->slots++;
 }
 
-struct request_row slot_row(const struct slot *slot)
+struct request_row slot_row(struct slot *slot)
 {
     return (struct request_row){
-        .printed = slot->content.canonical,
-        .printed_len = slot->content.canonical_len,
+        .content = &slot->content,
         .key = slot->key[0] != '\0' ? slot->key : NULL,
         .generation = slot->generation,
         .approved_at_ms = slot->approved_at_ms,

@@ -204,7 +204,7 @@ void slot_lane_set(struct slot *slot, struct lane *lane);
 /* The agenda is read soon, if deliveries are known to wait for the channel. */
 void lane_refill(struct worker *w, struct lane *lane);
 /* What programs see of the row. Borrowed from the slot. */
-struct request_row slot_row(const struct slot *slot);
+struct request_row slot_row(struct slot *slot);
 /* Forgets the rendered request. */
 void slot_request_drop(struct slot *slot);
 struct lane *lane_of(struct worker *w, const char *channel); /* NULL: not configured here */

@@ -119,7 +119,7 @@ def test_the_members_are_those_of_the_tables():
         source = file.read()
 
     def table(name):
-        body = re.search(rf"struct member {name}\[\] = {{(.*?)\n}};", source, re.S).group(1)
+        body = re.search(rf"struct content_member (?:content_)?{name}\[\] = {{(.*?)\n}};", source, re.S).group(1)
         return {member: (kind, required == "true") for member, kind, required in
                 re.findall(r'{"(\w+)", KIND_(\w+), (true|false)}', body)}
 

@@ -133,7 +133,6 @@ struct slot {
     char token[CLAIM_TOKEN_BYTES];
     char run_id[LINK_RUN_ID_BYTES]; /* of the server that was first asked with this token; "-" if that was left */
     struct claim_request claim;
-    struct row row;                                                /* as the ledger said last */
     enum { COPIES_ENOUGH, COPIES_AWAITED, COPIES_MISSING } copied; /* of what the ledger answered last */
     uint64_t copies_mark;
     struct attempt attempt;
@@ -144,12 +143,15 @@ struct slot {
     int64_t started_boot_ms;
     bool has_outcome; /* known before the send: the item does not fit */
     enum { TRANSFER_NONE, TRANSFER_FAILED, TRANSFER_ANSWERED } transfer_end; /* of the write request */
-    struct outcome outcome;
     struct attempt_report report;
-    struct delivery_decision decision;
-    struct decide_request decide;
     bool not_taken; /* the ledger was told of the outcome and did not take it */
     enum { SPOOL_OUT, SPOOL_WRITTEN, SPOOL_IN } spooled;
+    /* The rest is not cleared between two deliveries, for each of these is written whole, by whoever knows it first,
+     * before anybody looks at it. */
+    struct row row;         /* as the ledger said last: once the claim is granted */
+    struct outcome outcome; /* of the attempt: once has_outcome is set, or the attempt is over */
+    struct delivery_decision decision;
+    struct decide_request decide; /* with the decision: from SLOT_FREEZE or SLOT_SETTLE on */
 };
 
 struct gauges; /* worker/gauges.h */

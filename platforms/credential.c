@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "platforms/hmac.h"
 #include "platforms/shape.h"
 #include "runtime/die.h"
 #include "runtime/file.h"
@@ -53,11 +54,18 @@ bool credentials_load(const struct credential_source *sources, size_t count, con
     return true;
 }
 
+static void replace_secret(struct credential *item, struct secret *own_secret)
+{
+    hmac_free(&item->signer);
+    secret_free(&item->secret);
+    item->secret = own_secret;
+}
+
 void credentials_fini(struct credentials *credentials)
 {
     for (size_t i = 0; i < credentials->count; i++) {
         struct credential *item = &credentials->items[i];
-        secret_free(&item->secret);
+        replace_secret(item, NULL);
         free(item->name);
         free(item->env);
         free(item->file);
@@ -78,9 +86,8 @@ bool credentials_reload(struct credentials *credentials, bool *changed, struct e
     for (size_t i = 0; i < credentials->count; i++) {
         struct credential *item = &credentials->items[i];
         if (ok && !secret_equal(item->secret, fresh[i])) {
-            struct secret *old = item->secret;
-            item->secret = fresh[i];
-            fresh[i] = old;
+            replace_secret(item, fresh[i]);
+            fresh[i] = NULL;
             *changed = true;
         }
         secret_free(&fresh[i]);
@@ -89,9 +96,15 @@ bool credentials_reload(struct credentials *credentials, bool *changed, struct e
     return ok;
 }
 
-const struct secret *credentials_get(const struct credentials *credentials, const char *name)
+struct credential *credentials_find(const struct credentials *credentials, const char *name)
 {
     for (size_t i = 0; i < credentials->count; i++)
-        if (strcmp(credentials->items[i].name, name) == 0) return credentials->items[i].secret;
+        if (strcmp(credentials->items[i].name, name) == 0) return &credentials->items[i];
     return NULL;
+}
+
+const struct secret *credentials_get(const struct credentials *credentials, const char *name)
+{
+    const struct credential *credential = credentials_find(credentials, name);
+    return credential ? credential->secret : NULL;
 }

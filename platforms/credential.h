@@ -17,12 +17,14 @@
 #define CREDENTIAL_ONLY "secret"
 
 struct shape;
+struct hmac; /* platforms/hmac.h */
 
 struct credential {
     char *name;
     char *env;  /* or */
     char *file; /* as seen from the configuration's folder */
     struct secret *secret;
+    struct hmac *signer; /* keyed with the secret; kept here by form_fill(), gone with the secret; NULL: none yet */
 };
 
 struct credentials {
@@ -50,6 +52,7 @@ void credentials_fini(struct credentials *credentials);
 MUSTCHECK bool credentials_reload(struct credentials *credentials, bool *changed, struct errbuf *err);
 
 /* NULL if there is none of that name. */
+struct credential *credentials_find(const struct credentials *credentials, const char *name);
 const struct secret *credentials_get(const struct credentials *credentials, const char *name);
 
 #endif

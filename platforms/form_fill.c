@@ -149,6 +149,18 @@ static bool signing_key(const struct form_fill *fill, unsigned char key[SIGNING_
                             SIGNING_KEY_MIN_BYTES, SIGNING_KEY_MAX_BYTES);
 }
 
+/* The credential's, made when it first signs. */
+static struct hmac *signer_of(const struct form_fill *fill, struct errbuf *err)
+{
+    struct credential *credential = credentials_find(fill->credentials, CREDENTIAL_ONLY);
+    if (credential && credential->signer) return credential->signer;
+    unsigned char key[SIGNING_KEY_MAX_BYTES];
+    size_t key_len = 0;
+    if (signing_key(fill, key, &key_len, err)) credential->signer = hmac_new(key, key_len);
+    sodium_memzero(key, sizeof(key));
+    return credential ? credential->signer : NULL;
+}
+
 static const char *header_value(const struct http_request *request, const char *name)
 {
     size_t len = strlen(name);
@@ -165,22 +177,19 @@ static bool put_signature(const struct form_fill *fill, const struct http_reques
 {
     const char *id = header_value(request, "webhook-id");
     if (!id) return errbuf_set(err, "a signature needs the header webhook-id");
-    unsigned char key[SIGNING_KEY_MAX_BYTES], mac[HMAC_BYTES];
-    size_t key_len = 0;
-    bool ok = signing_key(fill, key, &key_len, err);
-    if (ok) {
-        char timestamp[32];
-        int timestamp_len = snprintf(timestamp, sizeof(timestamp), ".%" PRId64 ".", fill->unix_s);
-        struct hmac *hmac = hmac_begin(key, key_len);
-        hmac_add(hmac, id, strlen(id));
-        hmac_add(hmac, timestamp, (size_t)timestamp_len);
-        hmac_add(hmac, request->body, request->body_len);
-        hmac_end(&hmac, mac);
-        put(out, "v1,", 3);
-        put_base64(out, mac, sizeof(mac), sodium_base64_VARIANT_ORIGINAL);
-    }
-    sodium_memzero(key, sizeof(key));
-    return ok;
+    struct hmac *signer = signer_of(fill, err);
+    if (!signer) return false;
+    unsigned char mac[HMAC_BYTES];
+    char timestamp[32];
+    int timestamp_len = snprintf(timestamp, sizeof(timestamp), ".%" PRId64 ".", fill->unix_s);
+    hmac_begin(signer);
+    hmac_add(signer, id, strlen(id));
+    hmac_add(signer, timestamp, (size_t)timestamp_len);
+    hmac_add(signer, request->body, request->body_len);
+    hmac_end(signer, mac);
+    put(out, "v1,", 3);
+    put_base64(out, mac, sizeof(mac), sodium_base64_VARIANT_ORIGINAL);
+    return true;
 }
 
 /* "<key id>:<secret in hexadecimal>". The id has only what needs no escape in JSON. */
@@ -211,9 +220,11 @@ static void put_token(const char *head, const char *claims, const unsigned char 
     put_base64(out, (const unsigned char *)head, strlen(head), variant);
     put(out, ".", 1);
     put_base64(out, (const unsigned char *)claims, strlen(claims), variant);
-    struct hmac *hmac = hmac_begin(key, key_len);
+    struct hmac *hmac = hmac_new(key, key_len);
+    hmac_begin(hmac);
     hmac_add(hmac, out->bytes + start, out->len - start);
-    hmac_end(&hmac, mac);
+    hmac_end(hmac, mac);
+    hmac_free(&hmac);
     put(out, ".", 1);
     put_base64(out, mac, sizeof(mac), variant);
 }

@@ -29,11 +29,22 @@ static EVP_MAC_CTX *blank(void)
     return context;
 }
 
-struct hmac *hmac_begin(const unsigned char *key, size_t key_len)
+struct hmac *hmac_new(const unsigned char *key, size_t key_len)
 {
     EVP_MAC_CTX *context = EVP_MAC_CTX_dup(blank());
     must(context != NULL && EVP_MAC_init(context, key, key_len, NULL));
     return (struct hmac *)context;
+}
+
+void hmac_free(struct hmac **hmac)
+{
+    if (*hmac) EVP_MAC_CTX_free(context_of(*hmac)); /* wipes what it made of the key */
+    *hmac = NULL;
+}
+
+void hmac_begin(struct hmac *hmac)
+{
+    must(EVP_MAC_init(context_of(hmac), NULL, 0, NULL)); /* with the key that it has */
 }
 
 void hmac_add(struct hmac *hmac, const void *bytes, size_t len)
@@ -41,10 +52,8 @@ void hmac_add(struct hmac *hmac, const void *bytes, size_t len)
     must(EVP_MAC_update(context_of(hmac), bytes, len));
 }
 
-void hmac_end(struct hmac **hmac, unsigned char mac[HMAC_BYTES])
+void hmac_end(struct hmac *hmac, unsigned char mac[HMAC_BYTES])
 {
     size_t len = 0;
-    must(EVP_MAC_final(context_of(*hmac), mac, &len, HMAC_BYTES) && len == HMAC_BYTES);
-    EVP_MAC_CTX_free(context_of(*hmac)); /* wipes what it made of the key */
-    *hmac = NULL;
+    must(EVP_MAC_final(context_of(hmac), mac, &len, HMAC_BYTES) && len == HMAC_BYTES);
 }

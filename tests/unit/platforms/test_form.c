@@ -161,6 +161,39 @@ static void test_webhook_signature(void **state)
     test_channels_close(&channels);
 }
 
+/* What signs is kept from one message to the next, and not from one secret to the next. */
+static void test_signatures_in_a_row(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {"one", "another, longer than the first one by far and by a block of the hash",
+                                         "one"};
+    struct test_channels channels;
+    struct channel *channel =
+        open_channel(&channels, "{'kind': 'webhook'}",
+                     "{'method': 'POST', 'url': '.item.u', 'headers': '{\\u0022webhook-id\\u0022: \\u0022a\\u0022}',"
+                     " 'body': {'text': '.item.t', 'type': 'text/plain'}}");
+    char seen[4][64], item[256];
+    bool changed;
+    struct errbuf err;
+    for (int i = 0; i < 4; i++) {
+        struct http_request request;
+        if (i == 3) {
+            setenv("TEST_HOOK", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=", 1);
+            assert_true(credentials_reload(&channel->credentials, &changed, &err) && changed);
+        }
+        snprintf(item, sizeof(item), "{'u': 'http://h.example', 't': '%s'}", bodies[i % 3]);
+        request = send_of(channel, item);
+        snprintf(seen[i], sizeof(seen[i]), "%s", header(&request, "webhook-signature"));
+        http_request_fini(&request);
+    }
+    /* Computed with Python's hmac. */
+    assert_string_equal(seen[0], "v1,hfjM2ZDDbP7My3Eicn/y9mizHkl2c0p4ONrH2uz27eQ=");
+    assert_string_equal(seen[1], "v1,IcnOwRS8ljdOM2V7Zx28p8b/3W7u+CPh5BdoFMGEUM4=");
+    assert_string_equal(seen[2], seen[0]);
+    assert_string_equal(seen[3], "v1,r1z0iss86XyAr+KBPT9BFKT62f1wuQPp7tPDMRfCOp8=");
+    test_channels_close(&channels);
+}
+
 /* RFC 7515 with HS256. The expected token was made with Python's hmac over the same header and claims. */
 static void test_jwt(void **state)
 {
@@ -449,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_form_body),
         cmocka_unit_test(test_text_body_and_basic),
         cmocka_unit_test(test_webhook_signature),
+        cmocka_unit_test(test_signatures_in_a_row),
         cmocka_unit_test(test_jwt),
         cmocka_unit_test(test_jwt_keys),
         cmocka_unit_test(test_bad_signing_secrets),

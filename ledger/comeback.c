@@ -21,6 +21,8 @@ static bool was_left(const struct comeback *comeback, const char *run_id)
     return false;
 }
 
+#define NO_SERVER "-"
+
 /* The ledger has noticed a change since the other server was lost. */
 static bool is_known(const struct comeback *comeback, const struct reads_overview *overview)
 {
@@ -28,8 +30,7 @@ static bool is_known(const struct comeback *comeback, const struct reads_overvie
     return overview->epoch.rewound_at_ms >= overview->now_ms - ago_ms;
 }
 
-static bool tell(const struct comeback *comeback, const struct ledger *ledger, struct redis_link *link,
-                 int64_t limit_ms, struct errbuf *err)
+static bool tell(const struct ledger *ledger, struct redis_link *link, int64_t limit_ms, struct errbuf *err)
 {
     struct args args;
     struct redisReply **replies;
@@ -37,7 +38,7 @@ static bool tell(const struct comeback *comeback, const struct ledger *ledger, s
     args_command(&args, "HSET");
     args_key(&args, &ledger->names, NAMES_EPOCH, NULL);
     args_text(&args, "run_id");
-    args_text(&args, comeback->here);
+    args_text(&args, NO_SERVER);
     bool ok = args_read(&args, link, &replies, limit_ms, err);
     if (ok) args_free_replies(replies, 1);
     args_fini(&args);
@@ -49,15 +50,16 @@ bool comeback_home(struct comeback *comeback, const struct ledger *ledger, struc
 {
     const char *run_id = link_run_id(link);
     const bool same = strcmp(comeback->here, run_id) == 0;
-    *returned = !same && was_left(comeback, run_id);
+    *returned = link_was_replica(link) || (!same && was_left(comeback, run_id));
     if (*returned && !is_known(comeback, overview)) {
-        if (!tell(comeback, ledger, link, limit_ms, err)) return false;
-        log_event(LOG_LEVEL_ERROR, "ledger.comeback", LOG_S("run_id", run_id), LOG_S("left_for", comeback->here),
-                  LOG_S("why", "a server that was left for another one is back: it counts as set back"));
+        if (!tell(ledger, link, limit_ms, err)) return false;
+        log_event(LOG_LEVEL_ERROR, "ledger.comeback", LOG_S("run_id", run_id),
+                  LOG_S("why", "a server that was a replica, or was left for another one: it counts as set back"));
     }
     if (!same && comeback->here[0] != '\0')
         snprintf(comeback->left[comeback->left_count++ % COMEBACK_SERVERS], LINK_RUN_ID_BYTES, "%s", comeback->here);
     if (!same) snprintf(comeback->here, sizeof comeback->here, "%s", run_id);
     comeback->lost_boot_ms = 0;
+    link_note_master(link);
     return true;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * comeback: a server that was left for another one, and is the one that takes writes again.
+ * comeback: a server that was left for another one, or was a replica, and is the one that takes writes again.
  *
- * What the other one answered meanwhile it may never have heard of, and its run id is the one that the ledger knows: a
- * master that stood still during a failover and is used again. So whoever has seen both says it: the ledger gets the
- * run id of the other one, and the next claim notices the change as any (epoch.lua). Once is enough for the fleet; who
- * comes back after the ledger has noticed says nothing more.
+ * What the other one answered meanwhile it may never have heard of, or it has lost what the other one did not know; and
+ * its run id is the one that the ledger knows: a master that stood still during a failover and is used again, or was
+ * made a replica and then a master. So whoever has seen it says it: the ledger gets a run id that no server has, and
+ * the next claim notices the change as any (epoch.lua). Once is enough for the fleet; who comes back after the ledger
+ * has noticed says nothing more.
  *
  * Only a process that lived through it can know. Nothing is owned.
  */
@@ -28,7 +29,7 @@ struct comeback {
 void comeback_lost(struct comeback *comeback);
 
 /* The connection is open, the ledger is ours, and overview was read there. *returned: the server had been left for
- * another one. False: Redis did not answer, err says why; to be called again. */
+ * another one, or was a replica. False: Redis did not answer, err says why; to be called again. */
 MUSTCHECK bool comeback_home(struct comeback *comeback, const struct ledger *ledger, struct redis_link *link,
                              const struct reads_overview *overview, int64_t limit_ms, bool *returned,
                              struct errbuf *err);

@@ -105,6 +105,16 @@ bool link_must_stop(const struct redis_link *link)
     return link->must_stop;
 }
 
+bool link_was_replica(const struct redis_link *link)
+{
+    return link->was_replica;
+}
+
+void link_note_master(struct redis_link *link)
+{
+    link->was_replica = false;
+}
+
 int link_fd(const struct redis_link *link)
 {
     return link->context ? link->context->fd : -1;
@@ -187,6 +197,7 @@ static bool look_at_errors(struct redis_link *link, struct redisReply **replies,
         if (action != ERRORS_RECONNECT && action != ERRORS_STOP) continue;
         char word[ERRORS_WORD_BYTES];
         link->must_stop |= action == ERRORS_STOP;
+        link->was_replica |= strstr(text, "READONLY") != NULL;
         return errbuf_set(err, "redis: %s: %s", errors_word(text, word), errors_advice(text));
     }
     return true;

@@ -76,6 +76,10 @@ bool link_must_stop(const struct redis_link *link);
 
 /* ---- for ledger/ only ---- */
 
+/* A server that it came to, perhaps this one, said that it is a replica; until link_note_master(). */
+bool link_was_replica(const struct redis_link *link);
+void link_note_master(struct redis_link *link);
+
 /* One command as it goes over the wire (args.h makes them). The bytes are borrowed for the call only. */
 struct link_command {
     const char *bytes;

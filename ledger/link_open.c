@@ -86,6 +86,7 @@ static bool check_master(struct redis_link *link, struct errbuf *err)
     if (!reply) return false;
     bool master = answer_is(answer_at(reply, 0), "master");
     answer_free(reply);
+    link->was_replica |= !master;
     return master || errbuf_set(err, "redis: this server is no master; give the address of the master");
 }
 

@@ -26,7 +26,8 @@ struct redis_link {
     int failures;     /* since the last round that was answered */
     int64_t next_try_ms;
     bool must_stop;
-    bool opening; /* an answered handshake is no round that was answered */
+    bool was_replica; /* a server said that it is one, since link_note_master() */
+    bool opening;     /* an answered handshake is no round that was answered */
 };
 
 /* The connection is never used again; the next try is put off. Returns false. */

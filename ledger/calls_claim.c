@@ -75,8 +75,8 @@ static bool read_count(const struct redisReply *reply, int *out)
 static bool read_claimed_row(struct claim_request *c, const struct redisReply *a)
 {
     char doubt[DOUBT_TEXT_MAX];
-    struct delivery_row *row = &c->row.core;
-    memset(&c->row, 0, sizeof c->row);
+    struct delivery_row *row = &c->row;
+    memset(row, 0, sizeof *row);
     row->state = DS_CLAIMED;
     row->reason = RS_SENDING;
     row->attempt = c->attempt;
@@ -103,7 +103,7 @@ static bool read_granted(struct claim_request *c, const struct redisReply *a)
               answer_number(answer_at(a, 3), &c->lease_end_ms);
     /* Attempts count from 1: 0 is none that a row could hold. */
     if (!ok || c->attempt == 0 || answer_count(a) < 8 || !read_claimed_row(c, a)) return false;
-    c->in_doubt = c->row.core.doubt.count > 0;
+    c->in_doubt = c->row.doubt.count > 0;
     if (!c->in_doubt || answer_count(a) < 11) return true;
     answer_keep(answer_at(a, 10), &c->answer_frozen);
     answer_keep(answer_at(a, 11), &c->answer_prepared);

@@ -68,7 +68,7 @@ struct claim_request {
     bool has_after; /* rerender, and granted in doubt: what the predecessor is known by, "" where it has none */
     char after_id_wanted[DELIVERY_EXT_ID_MAX + 1];
     char after_url_wanted[ROW_URL_BYTES];
-    struct row row;                        /* granted: as it stands now; only what reports need */
+    struct delivery_row row;               /* granted: as it stands now; only what reports need */
     bool in_doubt;                         /* granted: send answer_frozen and nothing else, if it is there */
     char answer_key[KEY_BYTES];            /* granted, in doubt: of the frozen request */
     char answer_body_hash[HASH_HEX_BYTES]; /* granted, in doubt: check before sending */

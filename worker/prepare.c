@@ -137,7 +137,7 @@ void prepare_collect(struct worker *w, struct slot *slot, struct transfer *trans
 /* The row stays claimed as it is; beside it stand the request and what it was made of. */
 static void fill_note(struct slot *slot)
 {
-    const struct delivery_row *row = &slot->row.core;
+    const struct delivery_row *row = &slot->row;
     struct decide_request *q = &slot->decide;
     slot->decision = (struct delivery_decision){
         .verdict = VERDICT_CHANGE,
@@ -180,10 +180,9 @@ void prepare_freeze(struct worker *w, struct slot *slot)
     }
 }
 
-static bool still_ours(const struct slot *slot, const struct row *row)
+static bool still_ours(const struct slot *slot, const struct delivery_row *row)
 {
-    return row->core.state == DS_CLAIMED && row->core.attempt == slot->claim.attempt &&
-           strcmp(row->core.token, slot->token) == 0;
+    return row->state == DS_CLAIMED && row->attempt == slot->claim.attempt && strcmp(row->token, slot->token) == 0;
 }
 
 static void kept(struct worker *w, struct slot *slot)
@@ -195,10 +194,11 @@ static void kept(struct worker *w, struct slot *slot)
 /* The row has changed: by our own note or renewal, whose answer was lost, or the lease is. */
 static void stale(struct worker *w, struct slot *slot)
 {
-    slot->row = slot->decide.current;
+    const struct row *now = &slot->decide.current;
+    slot->row = now->core;
     if (!still_ours(slot, &slot->row))
         send_advance(w, slot, ATTEMPT_TOO_LATE);
-    else if (strcmp(slot->row.body_hash, slot->body_hash) == 0)
+    else if (strcmp(now->body_hash, slot->body_hash) == 0)
         kept(w, slot);
     else
         fill_note(slot);
@@ -213,7 +213,7 @@ void prepare_frozen(struct worker *w, struct slot *slot)
         meters_error(&w->gauges->ledger, q->base.error);
         slot->retry_boot_ms = clock_boottime_ms() + ERRORS_RETRY_MS;
     } else if (q->answer == DECIDE_OK) {
-        if (slot->row.core.rev < q->rev) slot->row.core.rev = q->rev; /* a renewal may have come after it */
+        if (slot->row.rev < q->rev) slot->row.rev = q->rev; /* a renewal may have come after it */
         kept(w, slot);
     } else if (q->answer == DECIDE_STALE) {
         stale(w, slot);
@@ -264,8 +264,8 @@ void prepare_renewed(struct worker *w, struct slot *slot)
     } else if (r->answer == RENEW_LOST) {
         slot->deadline_boot_ms = 0; /* no step is begun any more, and no write */
     } else {
-        slot->row.core.rev = r->rev;
-        slot->row.core.commit_by_ms = r->commit_by_ms;
+        slot->row.rev = r->rev;
+        slot->row.commit_by_ms = r->commit_by_ms;
         prepare_lease(w, slot, r->until_ms);
     }
 }

@@ -146,9 +146,9 @@ static void done(struct worker *w, struct slot *slot, enum delivery_state state)
 
 static void decide(struct worker *w, struct slot *slot)
 {
-    if (!attempt_report_decide(&slot->report, &slot->row.core, &slot->lane->channel->policy, ledger_now(w),
-                               &slot->decision, &slot->decide)) { /* it stands there already */
-        done(w, slot, slot->row.core.state);
+    if (!attempt_report_decide(&slot->report, &slot->row, &slot->lane->channel->policy, ledger_now(w), &slot->decision,
+                               &slot->decide)) { /* it stands there already */
+        done(w, slot, slot->row.state);
         return;
     }
     channel_effects(w, slot);
@@ -180,7 +180,7 @@ static void log_settled(const struct slot *slot)
     const struct outcome *o = &slot->outcome;
     if (d->duplicate)
         log_event(LOG_LEVEL_ERROR, "delivery.duplicate", LOG_S("delivery", slot->delivery),
-                  LOG_S("kept", slot->row.core.ext_id[0] != '\0' ? slot->row.core.ext_id : o->ext_id),
+                  LOG_S("kept", slot->row.ext_id[0] != '\0' ? slot->row.ext_id : o->ext_id),
                   LOG_S("other", slot->decide.duplicate_id));
     if (o->changed)
         log_event(LOG_LEVEL_WARN, "delivery.changed", LOG_S("delivery", slot->delivery), LOG_S("ext_id", o->ext_id));
@@ -197,7 +197,7 @@ static void log_settled(const struct slot *slot)
 
 static void stale(struct worker *w, struct slot *slot)
 {
-    slot->row = slot->decide.current;
+    slot->row = slot->decide.current.core;
     w->tally.late_reports++;
     decide(w, slot);
 }

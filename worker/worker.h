@@ -148,8 +148,8 @@ struct slot {
     enum { SPOOL_OUT, SPOOL_WRITTEN, SPOOL_IN } spooled;
     /* The rest is not cleared between two deliveries, for each of these is written whole, by whoever knows it first,
      * before anybody looks at it. */
-    struct row row;         /* as the ledger said last: once the claim is granted */
-    struct outcome outcome; /* of the attempt: once has_outcome is set, or the attempt is over */
+    struct delivery_row row; /* as the ledger said last: once the claim is granted */
+    struct outcome outcome;  /* of the attempt: once has_outcome is set, or the attempt is over */
     struct delivery_decision decision;
     struct decide_request decide; /* with the decision: from SLOT_FREEZE or SLOT_SETTLE on */
 };

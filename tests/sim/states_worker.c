@@ -155,7 +155,7 @@ static void granted(struct state *s, int who, const struct claim_request *q)
     bool frozen = q->in_doubt && q->answer_frozen.bytes != NULL;
     w->phase = STATES_GRANTED;
     w->attempt = q->attempt;
-    w->row = q->row.core;
+    w->row = q->row;
     w->deadline_ms = q->lease_end_ms - states.write_limit * states.unit_ms;
     w->key = frozen ? (int)strtol(q->answer_key + strlen("key-"), NULL, 10) : w->generation;
 }

@@ -35,11 +35,16 @@ static bool take(struct text *text, char c)
 /* Bytes of whole characters at the beginning; 0 where there stands none. */
 static size_t characters(const char *bytes, size_t len)
 {
-    uint64_t word;
+    const uint64_t high_bits = UINT64_MAX / 255 * 0x80;
+    uint64_t words[4];
     utf8proc_int32_t code;
-    if (len >= sizeof word) {
-        memcpy(&word, bytes, sizeof word);
-        if ((word & UINT64_MAX / 255 * 0x80) == 0) return sizeof word;
+    if (len >= sizeof words) {
+        memcpy(words, bytes, sizeof words);
+        if (((words[0] | words[1] | words[2] | words[3]) & high_bits) == 0) return sizeof words;
+    }
+    if (len >= sizeof words[0]) {
+        memcpy(words, bytes, sizeof words[0]);
+        if ((words[0] & high_bits) == 0) return sizeof words[0];
     }
     if ((unsigned char)*bytes < 0x80) return 1;
     utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)bytes, (utf8proc_ssize_t)len, &code);

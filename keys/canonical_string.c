@@ -10,8 +10,11 @@
 #define FIRST_BYTES  128
 #define ESCAPE_BYTES 6
 
+#define STRIDE_BYTES (4 * sizeof(block))
+
 /* Bytes that are looked at together: a vector of GCC and Clang, which they make of whatever the processor has. */
 typedef unsigned char block __attribute__((vector_size(16)));
+typedef uint64_t halves __attribute__((vector_size(16))); /* of a block */
 
 static void reserve(struct canonical_text *text, size_t len)
 {
@@ -43,34 +46,55 @@ static size_t write_escape(unsigned char c, char out[ESCAPE_BYTES])
     return 6;
 }
 
+static block whole_block(const char *text)
+{
+    block bytes;
+
+    memcpy(&bytes, text, sizeof(bytes));
+    return bytes;
+}
+
 /* The next bytes of a text; behind its end zeros, which are not plain. */
 static block load(const char *text, size_t len)
 {
-    block bytes, rest = {0};
+    block bytes = {0};
 
-    if (len >= sizeof(block)) {
-        memcpy(&bytes, text, sizeof(block));
-        return bytes;
-    }
-    memcpy(&rest, text, len);
-    return rest;
+    if (len >= sizeof(bytes)) return whole_block(text);
+    memcpy(&bytes, text, len);
+    return bytes;
 }
 
-/* How many bytes stand before the first control character, quote or backslash. */
+/* Of a control character, quote or backslash a byte of ones, of every other byte zeros. */
+static block marks_of(block bytes)
+{
+    return (block)((bytes < 0x20) | (bytes == '"') | (bytes == '\\'));
+}
+
+/* How many bytes stand before the first mark. */
 static size_t plain_in(block bytes)
 {
-    const block marks = (block)((bytes < 0x20) | (bytes == '"') | (bytes == '\\'));
-    uint64_t halves[2]; /* each byte 0 or 255 */
+    const halves marks = (halves)marks_of(bytes);
 
-    memcpy(halves, &marks, sizeof(halves));
-    if (halves[0]) return (size_t)__builtin_ctzll(le64toh(halves[0])) / 8;
-    return 8 + (halves[1] ? (size_t)__builtin_ctzll(le64toh(halves[1])) / 8 : 8);
+    if (marks[0]) return (size_t)__builtin_ctzll(le64toh(marks[0])) / 8;
+    return 8 + (marks[1] ? (size_t)__builtin_ctzll(le64toh(marks[1])) / 8 : 8);
+}
+
+/* True if a whole stride is there and plain. Most of a long text is, and four blocks together cost half. */
+static inline bool is_plain_stride(const char *text, size_t len)
+{
+    if (len < STRIDE_BYTES) return false;
+    const halves marks =
+        (halves)(marks_of(whole_block(text)) | marks_of(whole_block(text + sizeof(block))) |
+                 marks_of(whole_block(text + 2 * sizeof(block))) | marks_of(whole_block(text + 3 * sizeof(block))));
+    return (marks[0] | marks[1]) == 0;
 }
 
 size_t canonical_plain_bytes(const char *text, size_t len)
 {
     size_t at = 0;
 
+    while (is_plain_stride(text + at, len - at))
+        at += STRIDE_BYTES;
     for (size_t plain = sizeof(block); at < len && plain == sizeof(block); at += plain)
         plain = plain_in(load(text + at, len - at));
     return at;
@@ -87,7 +111,12 @@ void canonical_put_string(struct canonical_text *writer, const char *text, size_
         memcpy(out.bytes + out.len, &bytes, sizeof(bytes));
         out.len += plain;
         at += plain;
-        if (plain == sizeof(bytes) || at == len) continue;
+        if (plain == sizeof(bytes)) {
+            for (; is_plain_stride(text + at, len - at); at += STRIDE_BYTES, out.len += STRIDE_BYTES)
+                memcpy(out.bytes + out.len, text + at, STRIDE_BYTES);
+            continue;
+        }
+        if (at == len) continue;
         reserve(&out, len - at + ESCAPE_BYTES + sizeof(block));
         out.len += write_escape((unsigned char)text[at++], out.bytes + out.len);
     }

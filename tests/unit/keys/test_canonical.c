@@ -3,6 +3,7 @@
 #include "tests/unit/keys/locales.h"
 
 #include "keys/canonical.h"
+#include "keys/canonical_read.h"
 
 static json_t *load(const char *text)
 {
@@ -182,7 +183,8 @@ static void test_values(void **state)
         assert_canonical(cases[i].in, cases[i].out);
 }
 
-/* Strings are looked through sixteen bytes at a time: every byte at every place of a block, and of two in a string. */
+/* Strings are looked through in blocks of sixteen bytes, or four of them: every byte at every place of these, and two
+ * in a string. */
 static void test_bytes_at_every_place(void **state)
 {
     (void)state;
@@ -198,19 +200,24 @@ static void test_bytes_at_every_place(void **state)
                                            {"\x7f", "\x7f"},
                                            {"\xc2\x80", "\xc2\x80"},
                                            {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"}};
+    char plain[141];
+    memset(plain, 'a', sizeof plain - 1);
+    plain[sizeof plain - 1] = '\0';
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
-        for (int before = 0; before < 34; before++) {
+        for (int before = 0; before < 140; before++) {
             for (int after = 0; after < 34; after++) {
-                char raw[96], expected[160];
+                char raw[256], expected[256];
                 size_t len;
-                snprintf(raw, sizeof raw, "%.*s%s%.*s%s", before, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", bytes[i][0],
-                         after, "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", bytes[i][0]);
-                snprintf(expected, sizeof expected, "\"%.*s%s%.*s%s\"", before, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-                         bytes[i][1], after, "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", bytes[i][1]);
+                snprintf(raw, sizeof raw, "%.*s%s%.*s%s", before, plain, bytes[i][0], after, plain, bytes[i][0]);
+                snprintf(expected, sizeof expected, "\"%.*s%s%.*s%s\"", before, plain, bytes[i][1], after, plain,
+                         bytes[i][1]);
                 json_t *value = json_string(raw);
                 char *text = canonical_write(value, &len);
                 assert_string_equal(text, expected);
+                json_t *read = canonical_read(text, len);
+                assert_true(json_equal(read, value));
                 free(text);
+                json_decref(read);
                 json_decref(value);
             }
         }

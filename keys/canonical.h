@@ -18,6 +18,7 @@
 #include "keys/base.h"
 
 #include <jansson.h>
+#include <string.h>
 
 /* Deeper or longer than any real item; a bound on what a stranger can make us hold. */
 #define CANONICAL_DEPTH_MAX       64
@@ -44,7 +45,14 @@ struct canonical_text {
     char *bytes;
     size_t len, size;
 };
-void canonical_put(struct canonical_text *text, const char *bytes, size_t len);         /* as they are */
+void canonical_grow(struct canonical_text *text, size_t len); /* room for so many bytes more and a NUL */
+static inline void canonical_put(struct canonical_text *text, const char *bytes, size_t len) /* as they are */
+{
+    if (text->size - text->len <= len) canonical_grow(text, len);
+    memcpy(text->bytes + text->len, bytes, len);
+    text->len += len;
+    text->bytes[text->len] = '\0';
+}
 void canonical_put_string(struct canonical_text *writer, const char *text, size_t len); /* UTF-8, in quotes */
 void canonical_put_value(struct canonical_text *text, const json_t *value);             /* as canonical_write() */
 

@@ -16,19 +16,15 @@
 typedef unsigned char block __attribute__((vector_size(16)));
 typedef uint64_t halves __attribute__((vector_size(16))); /* of a block */
 
-static void reserve(struct canonical_text *text, size_t len)
+void canonical_grow(struct canonical_text *text, size_t len)
 {
-    if (text->size - text->len > len) return;
     text->size = 2 * text->size + len + FIRST_BYTES;
     text->bytes = keys_realloc(text->bytes, text->size);
 }
 
-void canonical_put(struct canonical_text *text, const char *bytes, size_t len)
+static void reserve(struct canonical_text *text, size_t len)
 {
-    reserve(text, len);
-    memcpy(text->bytes + text->len, bytes, len);
-    text->len += len;
-    text->bytes[text->len] = '\0';
+    if (text->size - text->len <= len) canonical_grow(text, len);
 }
 
 /* Returns how many bytes were written to out. */

@@ -18,7 +18,7 @@ static const char *const encodings[] = {[FORM_RAW] = NULL, [FORM_PERCENT] = "per
 
 /* ---- written ---- */
 
-static void put(struct canonical_text *out, const char *text)
+static inline void put(struct canonical_text *out, const char *text)
 {
     canonical_put(out, text, strlen(text));
 }

@@ -62,6 +62,23 @@ def test_poison_in_doubt_is_looked_for(due):
     assert due.due("delivery:" + D) is None and due.due("walk:" + CH) is not None
 
 
+@pytest.mark.parametrize("epoch, row, state", [
+    ({"run_id": "THIS"}, {}, "held"), ({"first_run_id": "THIS"}, {}, "held"), ({"first_run_id": "OTHER"}, {}, "uncertain"),
+    ({"run_id": "OTHER", "first_run_id": "THIS"}, {}, "uncertain"), ({"run_id": "THIS", "rewound_at": "AFTER"}, {}, "uncertain"),
+    ({"run_id": "THIS", "rewound_at": "BEFORE"}, {}, "held"), ({"run_id": "THIS", "rewound_at": "x"}, {}, "held"),
+    ({"run_id": "THIS", "rewound_at": "AFTER"}, {"cleared_at": "AFTER"}, "held"),
+    ({"run_id": "OTHER"}, {"harmless": "1"}, "held")])
+def test_poison_that_a_ledger_that_was_set_back_may_have_sent_is_looked_for(due, epoch, row, state):
+    """Also where nobody has claimed anything since, so that the ledger does not know of it yet."""
+    approved_at = int(due.row(D)["approved_at"])
+    words = {"THIS": due.client.info("server")["run_id"], "OTHER": "2" * 40, "AFTER": approved_at + 1, "BEFORE": approved_at - 1}
+    due.client.hset(due.key("epoch"), mapping={name: words.get(value, value) for name, value in epoch.items()})
+    due.client.hset(due.key("delivery", D), mapping={"taken": 5, **{k: words.get(v, v) for k, v in row.items() if k != "harmless"}})
+    assert due.take(D, **{k: v for k, v in row.items() if k == "harmless"})[0] == state
+    assert due.state(D) == (state, "poison" if state == "held" else "poison_in_doubt")
+    assert due.row(D).get("in_doubt") == (None if state == "held" else "rewound")
+
+
 def test_in_doubt_the_frozen_request_comes_along(due):
     due.client.hset(due.key("delivery", D), mapping={"in_doubt": "1:ffffffff", "attempt": 1, "key": "k", "body_hash": "h"})
     due.client.hset(due.key("request", D), "frozen", "old bytes")

@@ -18,7 +18,7 @@
 #include "ledger/errors.h"
 #include "ledger/link_private.h"
 #include "ledger/link_tls.h"
-#include "runtime/die.h"
+#include "runtime/log.h"
 
 #define HOST_BYTES 256
 #define HOPS_MAX   5 /* a cluster whose nodes point at each other in a circle is given up after so many */
@@ -122,6 +122,7 @@ static bool connect_socket(struct redis_link *link, const char *unix_path, const
 {
     struct timeval limit = link_timeval(LINK_CONNECT_LIMIT_MS);
     link_close(link);
+    log_flush(); /* the wait may be long */
     if (link->where.tls && !link_tls_is_built_in())
         return errbuf_set(err,
                           "redis: TLS is asked for and not built in: the hiredis of this system has none (that of "

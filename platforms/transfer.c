@@ -147,14 +147,19 @@ void transfer_free(struct transfer **transfer)
     *transfer = NULL;
 }
 
-static void log_proxies(void)
+/* Whether the environment names a proxy; then it is logged. */
+static bool proxies_set(void)
 {
     static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
                                         "ALL_PROXY",  "no_proxy",    "NO_PROXY"};
+    bool set = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
-        if (value && *value) log_event(LOG_LEVEL_INFO, "transfer.proxy_setting", LOG_S("variable", names[i]));
+        if (!value || !*value) continue;
+        log_event(LOG_LEVEL_INFO, "transfer.proxy_setting", LOG_S("variable", names[i]));
+        set = true;
     }
+    return set;
 }
 
 struct transfer_pool *transfer_pool_new(int max, const struct address_list *allowed)
@@ -172,7 +177,7 @@ struct transfer_pool *transfer_pool_new(int max, const struct address_list *allo
     pool->first_limit_boot_ms = INT64_MAX;
     curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, (long)max);
     transfer_drive_open(pool);
-    log_proxies();
+    pool->proxies = proxies_set();
     return pool;
 }
 

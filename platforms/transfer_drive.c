@@ -24,8 +24,8 @@
 #include "runtime/clock.h"
 #include "runtime/die.h"
 
-/* How often a transfer at its limit is driven while it still receives: 16 KiB each time, libcurl's buffer. */
-#define LAST_DRIVES_MAX 128
+/* How often a transfer at its limit is driven while it still receives: 4 KiB or more each time, libcurl's buffer. */
+#define LAST_DRIVES_MAX 512
 /* Sockets that are looked at in a turn; where more are ready, the kernel names the others the next time. */
 #define EVENTS_MAX 512
 

@@ -58,6 +58,7 @@ struct transfer_pool {
     int max;
     const struct address_list *allowed; /* borrowed; NULL: none */
     const struct address_list *only;    /* borrowed; NULL: every host */
+    bool proxies;                       /* the environment may name one */
     int in_flight;
     struct transfer_list unsent;
     struct transfer_list sent;    /* the kernel has the whole request */

@@ -31,6 +31,10 @@
 /* What a socket's buffer takes at once (Linux begins with 16 KiB and more): such a body leaves together with the head,
  * in one system call. */
 #define TOGETHER_MAX_BYTES 8192
+/* libcurl 7.88 allocates its buffers for each transfer: 16 KiB to receive, and over TLS 64 KiB to send, unless it is told
+ * to take less. 16 KiB is the least that it takes for sending. */
+#define SEND_BUFFER_BYTES    16384L
+#define RECEIVE_BUFFER_BYTES 4096L
 
 void transfer_note(struct transfer *t, const char *text)
 {
@@ -205,10 +209,12 @@ static void set_rules(struct transfer *t)
     SET(t, CURLOPT_MAXLIFETIME_CONN, CONNECTION_MAX_AGE_S);
     SET(t, CURLOPT_DNS_CACHE_TIMEOUT, NAME_MAX_AGE_S);
     SET(t, CURLOPT_TIMEOUT_MS, (long)(t->options.limit_ms + BACKSTOP_MS));
+    /* What a write is answered is short. */
+    if (t->options.write && t->options.body_max_bytes == 0) SET(t, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER_BYTES);
     const bool fresh = t->options.fresh_connection || t->foreign_host;
     SET(t, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
     SET(t, CURLOPT_FORBID_REUSE, fresh ? 1L : 0L);
-    if (t->foreign_host) SET(t, CURLOPT_PROXY, "");
+    if (t->foreign_host || !t->pool->proxies) SET(t, CURLOPT_PROXY, "");
 }
 
 /* The host as libcurl reads it; the caller frees it. NULL: an address that it cannot read. */
@@ -287,7 +293,10 @@ static void set_method(struct transfer *t, const struct http_request *request)
         SET(t, CURLOPT_POST, 1L);
         SET(t, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->body_len);
         t->together = t->body_len <= TOGETHER_MAX_BYTES;
-        if (t->together) SET(t, CURLOPT_POSTFIELDS, t->body);
+        if (t->together) {
+            SET(t, CURLOPT_POSTFIELDS, t->body);
+            SET(t, CURLOPT_UPLOAD_BUFFERSIZE, SEND_BUFFER_BYTES);
+        }
     } else if (strcmp(method, "HEAD") == 0) {
         SET(t, CURLOPT_NOBODY, 1L);
     } else {

@@ -53,7 +53,6 @@ static void send_request(struct probe *p, struct http_request *request, int64_t 
     const struct transfer_options options = {.limit_ms = limit_ms, .body_max_bytes = ANSWER_BODY_MAX_BYTES};
     transfer_free(&p->transfer);
     (void)transfer_start(p->pool, request, &options);
-    http_request_fini(request);
     p->requests++;
     while (!(p->transfer = transfer_next_done(p->pool))) /* it ends at its limit at the latest */
         transfer_wait(p->pool, NULL, 0, TURN_MS);

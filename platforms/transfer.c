@@ -20,13 +20,9 @@
 
 static void free_request(struct transfer *t)
 {
-    for (struct curl_slist *header = t->headers; header; header = header->next)
-        sodium_memzero(header->data, strlen(header->data));
-    curl_slist_free_all(t->headers);
+    free(t->headers);
     t->headers = NULL;
-    if (t->body) sodium_memzero(t->body, t->body_len);
-    free(t->body);
-    t->body = NULL;
+    http_request_fini(&t->request);
 }
 
 /* A handle that has done its work is used again, without an option of the transfer before: to make one costs more. */
@@ -81,12 +77,14 @@ void transfer_finish(struct transfer *t, CURLcode code)
     t->pool->in_flight--;
 }
 
-struct transfer *transfer_start(struct transfer_pool *pool, const struct http_request *request,
+struct transfer *transfer_start(struct transfer_pool *pool, struct http_request *request,
                                 const struct transfer_options *options)
 {
     struct transfer *t = xcalloc(1, sizeof *t);
     t->pool = pool;
     t->options = *options;
+    t->request = *request;
+    memset(request, 0, sizeof *request);
     t->fd = -1;
     t->started_boot_ms = clock_boottime_ms();
     answer_init(&t->answer, options->body_max_bytes ? options->body_max_bytes : TRANSFER_BODY_MAX_BYTES);
@@ -101,7 +99,7 @@ struct transfer *transfer_start(struct transfer_pool *pool, const struct http_re
         return t;
     }
     t->easy = handle_take(pool);
-    transfer_setup(t, request);
+    transfer_setup(t);
     if (t->setup != CURLE_OK)
         transfer_finish(t, t->setup);
     else if (curl_multi_add_handle(pool->multi, t->easy) != CURLM_OK)

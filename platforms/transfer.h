@@ -15,7 +15,7 @@
  * A request that says that data named its address (http_request.foreign) connects to public addresses only, and to what
  * the pool was told to allow: checked for the address that the socket is opened for, whatever the name meant before.
  *
- * transfer_start() copies what it needs from the request; request bytes are wiped when the transfer ends. The pool owns
+ * transfer_start() takes what the request holds; it is wiped when the transfer ends. The pool owns
  * a transfer until transfer_next_done() gives it to the caller, who ends it with transfer_free(). The environment's
  * proxy settings hold, as for every program that uses libcurl; what is found is logged once, without its value.
  */
@@ -77,8 +77,9 @@ void transfer_pool_only(struct transfer_pool *pool, const struct address_list *h
 /* Ends what is in flight (resets its connections) and frees what is done and not fetched. */
 void transfer_pool_free(struct transfer_pool **pool);
 
-/* Starts a transfer and never fails: what cannot be started ends at once and was not sent. */
-struct transfer *transfer_start(struct transfer_pool *pool, const struct http_request *request,
+/* Starts a transfer and never fails: what cannot be started ends at once and was not sent. The request is empty then,
+ * as after http_request_fini(). */
+struct transfer *transfer_start(struct transfer_pool *pool, struct http_request *request,
                                 const struct transfer_options *options);
 
 /* A descriptor to wait for beside the sockets of the transfers. */

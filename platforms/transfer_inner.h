@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 
 #include "platforms/answer.h"
+#include "platforms/form.h"
 #include "platforms/transfer.h"
 
 TAILQ_HEAD(transfer_list, transfer);
@@ -25,11 +26,11 @@ struct transfer {
     CURL *easy;                 /* NULL once ended */
     int fd;                     /* the newest socket that it waits for; -1: none */
     CURLcode setup;             /* first error of the options */
-    struct curl_slist *headers;
-    char *body; /* of the request */
-    size_t body_len;
-    size_t body_read; /* bytes libcurl has fetched */
-    bool together;    /* libcurl has the whole body from the start, and does not ask for it */
+    struct http_request request;
+    struct curl_slist *headers; /* links to those of the request; an array */
+    size_t body_len;            /* that is sent */
+    size_t body_read;           /* bytes libcurl has fetched */
+    bool together;              /* libcurl has the whole body from the start, and does not ask for it */
     struct transfer_options options;
     int64_t started_boot_ms;
     size_t head_lines;
@@ -85,9 +86,9 @@ void transfer_finish(struct transfer *t, CURLcode code);
 void transfer_note(struct transfer *t, const char *text);
 /* Asks libcurl whether the kernel has the whole request now. */
 void transfer_look_for_last_byte(struct transfer *t);
-/* Tells libcurl all about the request. What does not work stands in t->setup, and is noted where libcurl has no words.
+/* Tells libcurl all about t->request. What does not work stands in t->setup, and is noted where libcurl has no words.
  */
-void transfer_setup(struct transfer *t, const struct http_request *request);
+void transfer_setup(struct transfer *t);
 
 /* ---- transfer_drive.c ---- */
 void transfer_drive_open(struct transfer_pool *pool);

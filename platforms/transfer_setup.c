@@ -31,8 +31,8 @@
 /* What a socket's buffer takes at once (Linux begins with 16 KiB and more): such a body leaves together with the head,
  * in one system call. */
 #define TOGETHER_MAX_BYTES 8192
-/* libcurl 7.88 allocates its buffers for each transfer: 16 KiB to receive, and over TLS 64 KiB to send, unless it is told
- * to take less. 16 KiB is the least that it takes for sending. */
+/* libcurl 7.88 allocates its buffers for each transfer: 16 KiB to receive, and over TLS 64 KiB to send, unless it is
+ * told to take less. 16 KiB is the least that it takes for sending. */
 #define SEND_BUFFER_BYTES    16384L
 #define RECEIVE_BUFFER_BYTES 4096L
 
@@ -87,7 +87,7 @@ static size_t read_body(char *out, size_t size, size_t count, void *context)
     size_t left = t->body_len - t->body_read;
     if (t->list == &t->pool->expired) return CURL_READFUNC_ABORT;
     if (room > left) room = left;
-    if (room > 0) memcpy(out, t->body + t->body_read, room);
+    if (room > 0) memcpy(out, t->request.body + t->body_read, room);
     t->body_read += room;
     return room;
 }
@@ -231,8 +231,9 @@ static char *host_of(const char *url)
     return own;
 }
 
-static void check_host(struct transfer *t, const struct http_request *request)
+static void check_host(struct transfer *t)
 {
+    const struct http_request *request = &t->request;
     if (!request->foreign && !t->pool->only) return;
     char *host = host_of(request->url), text[TRANSFER_ERROR_BYTES];
     if (!host) {
@@ -249,52 +250,55 @@ static void check_host(struct transfer *t, const struct http_request *request)
         free(host);
 }
 
-static void add_header(struct transfer *t, const char *line)
+/* libcurl writes an empty value where it is told "Name;", and drops "Name:". */
+static char *empty_header(char *own_line, const char *colon)
 {
-    t->headers = curl_slist_append(t->headers, line);
-    if (!t->headers) die("out of memory");
+    char *empty = xformat("%.*s;", (int)(colon - own_line), own_line);
+    free(own_line);
+    return empty;
 }
 
-static void set_headers(struct transfer *t, const struct http_request *request)
+/* The list's links are ours, and what they link is the request's. */
+static void set_headers(struct transfer *t)
 {
+    /* What libcurl would add: a wait of a second before larger bodies, and a type that is not ours. */
+    static char no_wait[] = "Expect:", no_type[] = "Content-Type:";
+    struct http_request *request = &t->request;
     bool typed = false;
+    t->headers = xcalloc(request->header_count + 2, sizeof *t->headers);
+    struct curl_slist *at = t->headers;
+    *at = (struct curl_slist){.data = no_wait};
     for (size_t i = 0; i < request->header_count; i++) {
-        const char *line = request->headers[i];
-        const char *value = strchr(line, ':');
-        if (!value || strpbrk(line, "\r\n")) {
+        char *line = request->headers[i], *colon = strchr(line, ':');
+        if (!colon || strpbrk(line, "\r\n")) {
             transfer_note(t, "a header of the request is none");
             t->setup = CURLE_BAD_FUNCTION_ARGUMENT;
             return;
         }
         typed = typed || strncasecmp(line, "content-type:", 13) == 0;
-        if (value[strspn(value, ": \t")] != '\0') {
-            add_header(t, line);
-            continue;
-        }
-        /* libcurl writes an empty value where it is told "Name;", and drops "Name:". */
-        char *empty = xformat("%.*s;", (int)(value - line), line);
-        add_header(t, empty);
-        free(empty);
+        if (colon[strspn(colon, ": \t")] == '\0') request->headers[i] = empty_header(line, colon);
+        at->next = at + 1;
+        *++at = (struct curl_slist){.data = request->headers[i]};
     }
-    /* What libcurl would add: a wait of a second before larger bodies, and a type that is not ours. */
-    add_header(t, "Expect:");
-    if (!typed) add_header(t, "Content-Type:");
+    if (!typed) {
+        at->next = at + 1;
+        *++at = (struct curl_slist){.data = no_type};
+    }
     SET(t, CURLOPT_HTTPHEADER, t->headers);
 }
 
-static void set_method(struct transfer *t, const struct http_request *request)
+static void set_method(struct transfer *t)
 {
+    const struct http_request *request = &t->request;
     const char *method = request->method;
     if (request->has_body || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
         strcmp(method, "PATCH") == 0) {
-        t->body = xmalloc(request->body_len);
         t->body_len = request->body_len;
-        if (request->body_len > 0) memcpy(t->body, request->body, request->body_len);
         SET(t, CURLOPT_POST, 1L);
         SET(t, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->body_len);
         t->together = t->body_len <= TOGETHER_MAX_BYTES;
         if (t->together) {
-            SET(t, CURLOPT_POSTFIELDS, t->body);
+            SET(t, CURLOPT_POSTFIELDS, request->body ? request->body : "");
             SET(t, CURLOPT_UPLOAD_BUFFERSIZE, SEND_BUFFER_BYTES);
         }
     } else if (strcmp(method, "HEAD") == 0) {
@@ -305,12 +309,12 @@ static void set_method(struct transfer *t, const struct http_request *request)
     SET(t, CURLOPT_CUSTOMREQUEST, method);
 }
 
-void transfer_setup(struct transfer *t, const struct http_request *request)
+void transfer_setup(struct transfer *t)
 {
-    check_host(t, request);
+    check_host(t);
     set_callbacks(t);
     set_rules(t);
-    SET(t, CURLOPT_URL, request->url);
-    set_method(t, request);
-    set_headers(t, request);
+    SET(t, CURLOPT_URL, t->request.url);
+    set_method(t);
+    set_headers(t);
 }

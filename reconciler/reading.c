@@ -185,7 +185,6 @@ static bool send_form(struct reconciler *r, struct walk *w, const struct form *f
     w->session_count = w->lane->keeper.count;
     w->transfer = transfer_start(r->pool, &request, &options);
     w->phase = WALK_SENT;
-    http_request_fini(&request);
     return true;
 }
 
@@ -200,7 +199,6 @@ static void start_login(struct reconciler *r, struct walk *w, struct http_reques
     const struct transfer_options options = {
         .limit_ms = keeper_limit_ms(&w->lane->keeper), .body_max_bytes = ANSWER_BODY_MAX_BYTES, .owner = NULL};
     w->lane->login = transfer_start(r->pool, request, &options);
-    http_request_fini(request);
     wait_for_login(w);
 }
 

@@ -65,7 +65,6 @@ static bool start(struct worker *w, struct slot *slot, struct errbuf *err)
     form_fini(&form);
     if (!ok) return false;
     send_step(w, slot, &request);
-    http_request_fini(&request);
     return true;
 }
 

@@ -67,10 +67,9 @@ void send_write(struct worker *w, struct slot *slot)
     slot->session_count = slot->lane->keeper.count;
     slot->transfer = transfer_start(w->pool, &request, &options);
     slot_phase_set(slot, SLOT_SENDING);
-    http_request_fini(&request);
 }
 
-void send_step(struct worker *w, struct slot *slot, const struct http_request *request)
+void send_step(struct worker *w, struct slot *slot, struct http_request *request)
 {
     const struct channel *c = slot->lane->channel;
     const struct transfer_options options = {
@@ -111,7 +110,6 @@ static void start_login(struct worker *w, struct lane *lane, struct http_request
 {
     const struct transfer_options options = {.limit_ms = keeper_limit_ms(&lane->keeper), .owner = lane};
     (void)transfer_start(w->pool, request, &options);
-    http_request_fini(request);
 }
 
 static void wait_for_session(struct worker *w, struct slot *slot)

@@ -241,8 +241,8 @@ void claimed_answered(struct worker *w, struct slot *slot);
 
 /* ---- send.c ---- */
 void send_begin(struct worker *w, struct slot *slot);
-/* Starts a step before the write; the slot is in SLOT_PREPARE then. */
-void send_step(struct worker *w, struct slot *slot, const struct http_request *request);
+/* Starts a step before the write, takes the request; the slot is in SLOT_PREPARE then. */
+void send_step(struct worker *w, struct slot *slot, struct http_request *request);
 /* Something happened to the attempt: does what comes next. */
 void send_advance(struct worker *w, struct slot *slot, enum attempt_event event);
 /* Slots that wait for a session: on, or over. */

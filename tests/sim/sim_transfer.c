@@ -144,7 +144,7 @@ static void send_now(struct transfer *t)
     if (t->options.at_point != NULL) t->options.at_point(t->options.point_context, TRANSFER_AFTER_LAST_BYTE);
 }
 
-struct transfer *transfer_start(struct transfer_pool *pool, const struct http_request *request,
+struct transfer *transfer_start(struct transfer_pool *pool, struct http_request *request,
                                 const struct transfer_options *options)
 {
     struct transfer *t = xcalloc(1, sizeof *t);
@@ -153,6 +153,7 @@ struct transfer *transfer_start(struct transfer_pool *pool, const struct http_re
     t->options = *options;
     t->request = sim_request_new(request, sim.current->name);
     t->request->transfer = t;
+    http_request_fini(request);
     answer_init(&t->answer, TRANSFER_BODY_MAX_BYTES);
     t->connected_us = sim.now_us + sim_between(HOP_LEAST_US, HOP_MOST_US);
     t->refused = sim_fault(sim.plan.faults.no_connection);

@@ -227,7 +227,7 @@ static void nothing_is_sent_after_the_limit(void **state)
     s.request.body = xcalloc(1, s.request.body_len + 1);
     s.options.limit_ms = 800; /* far more than the rounds below take, on a busy machine as well */
     sent_watch(&s);
-    struct transfer *t = transfer_start(pool, &s.request, &s.options);
+    struct transfer *t = sent_start(pool, &s);
     for (int i = 0; i < 8; i++)
         transfer_wait(pool, NULL, 0, 10);
     assert_false(s.whole);
@@ -285,8 +285,8 @@ static void a_slow_name_holds_up_nobody(void **state)
     slow.request.url = xstrdup("http://slow.test/");
     slow.options.limit_ms = 200;
     int64_t began_ms = clock_boottime_ms();
-    struct transfer *slow_one = transfer_start(pool, &slow.request, &slow.options);
-    struct transfer *good_one = transfer_start(pool, &good.request, &good.options);
+    struct transfer *slow_one = sent_start(pool, &slow);
+    struct transfer *good_one = sent_start(pool, &good);
     struct transfer *t = finish_one(pool);
     assert_ptr_equal(t, good_one);
     assert_true(transfer_facts(t)->complete);
@@ -381,8 +381,8 @@ static void more_than_the_pool_takes(void **state)
     struct raw_server *server = raw_server_start(actions);
     struct transfer_pool *pool = transfer_pool_new(1, NULL);
     struct sent s = sent_to(server->port, "POST", "x");
-    struct transfer *one = transfer_start(pool, &s.request, &s.options);
-    struct transfer *two = transfer_start(pool, &s.request, &s.options);
+    struct transfer *one = sent_start(pool, &s);
+    struct transfer *two = sent_start(pool, &s);
     assert_int_equal(transfer_in_flight(pool), 1);
     struct transfer *t = transfer_next_done(pool);
     assert_ptr_equal(t, two);
@@ -393,7 +393,7 @@ static void more_than_the_pool_takes(void **state)
     assert_ptr_equal(t, one);
     assert_false(transfer_facts(t)->complete);
     transfer_free(&t);
-    transfer_start(pool, &s.request, &s.options);
+    sent_start(pool, &s);
     transfer_wait(pool, NULL, 0, 10);
     transfer_pool_free(&pool); /* with one in flight */
     sent_fini(&s);

@@ -47,7 +47,7 @@ static void an_answer_that_has_arrived_is_read(void **state)
     s.options.limit_ms = 600;
     sent_watch(&s);
     int64_t began_ms = clock_boottime_ms();
-    struct transfer *t = transfer_start(pool, &s.request, &s.options);
+    struct transfer *t = sent_start(pool, &s);
     while (!s.whole)
         transfer_wait(pool, NULL, 0, 10);
     while (!server->signalled)

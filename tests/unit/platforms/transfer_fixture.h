@@ -82,9 +82,26 @@ static inline struct transfer *finish_one(struct transfer_pool *pool)
     return t;
 }
 
+/* The request can be sent once more. */
+static inline struct transfer *sent_start(struct transfer_pool *pool, const struct sent *s)
+{
+    struct http_request copy = s->request;
+    copy.url = xstrdup(s->request.url);
+    copy.headers = xcalloc(s->request.header_count, sizeof *copy.headers);
+    for (size_t i = 0; i < s->request.header_count; i++)
+        copy.headers[i] = xstrdup(s->request.headers[i]);
+    if (s->request.body) {
+        copy.body = xmalloc(s->request.body_len + 1);
+        memcpy(copy.body, s->request.body, s->request.body_len + 1);
+    }
+    struct transfer *t = transfer_start(pool, &copy, &s->options);
+    assert_true(!copy.url && !copy.headers && !copy.body);
+    return t;
+}
+
 static inline struct transfer *run(struct transfer_pool *pool, struct sent *s)
 {
-    struct transfer *started = transfer_start(pool, &s->request, &s->options);
+    struct transfer *started = sent_start(pool, s);
     struct transfer *t = finish_one(pool);
     assert_ptr_equal(started, t);
     return t;

@@ -79,7 +79,7 @@ void slot_release(struct worker *w, struct slot *slot)
     if (slot->has_content) content_fini(&slot->content);
     claim_fini(&slot->claim);
     free(slot->item);
-    memset(slot, 0, offsetof(struct slot, row)); /* the rest is twelve of 22 KB */
+    memset(slot, 0, offsetof(struct slot, row)); /* the rest, most of it, stays (worker.h) */
     slot->phase = SLOT_FREE;
     if (slot - w->slots < w->free_from) w->free_from = (int)(slot - w->slots);
     w->slots_used--;

@@ -41,26 +41,48 @@ static void claim_own(struct args *args, const struct calls_context *context)
         put_policy(args, first_of(context, context->channels[i]));
 }
 
-static void claim_block(struct args *args, const struct request *request)
+/* By name and value, where there is something to say. */
+static size_t say_number(struct args *args, const char *name, int64_t number)
+{
+    if (number == 0) return 0;
+    if (args) args_text(args, name);
+    if (args) args_number(args, number);
+    return 1;
+}
+
+static size_t say_bytes(struct args *args, const char *name, const char *bytes, size_t len)
+{
+    if (!bytes || len == 0) return 0;
+    if (args) args_text(args, name);
+    if (args) args_bytes(args, bytes, len);
+    return 1;
+}
+
+/* What most claims need not say. Gives how much there is; args NULL: only that. */
+static size_t say_more(struct args *args, const struct claim_request *c)
 {
     static const char *const hold_back[] = {
         [CLAIM_SENDS] = "", [CLAIM_CHANNEL_FULL] = "channel_full", [CLAIM_CHANNEL_UNKNOWN] = "unknown_channel"};
+    const char *after = c->after ? c->after : "", *after_id = c->after_id ? c->after_id : "";
+    return say_number(args, "gen", c->generation) + say_number(args, "not_before", c->not_before_ms) +
+           say_number(args, "not_after", c->not_after_ms) + say_number(args, "dated", c->dated_ms) +
+           say_bytes(args, "after", after, strlen(after)) + say_bytes(args, "after_id", after_id, strlen(after_id)) +
+           say_bytes(args, "content", c->content, c->content_len) +
+           say_bytes(args, "hold_back", hold_back[c->hold_back], strlen(hold_back[c->hold_back]));
+}
+
+static void claim_block(struct args *args, const struct request *request)
+{
     const struct claim_request *c = (const struct claim_request *)request;
     args_text(args, c->entry);
     args_text(args, c->token);
     args_text(args, c->content_hash);
     args_number(args, c->approved_at_ms);
-    args_number(args, c->generation);
-    args_number(args, c->not_before_ms);
-    args_number(args, c->not_after_ms);
-    args_number(args, c->dated_ms);
-    args_text(args, c->after);
-    args_text(args, c->after_id);
     args_text(args, c->key);
     args_text(args, c->body_hash);
     args_bytes(args, c->frozen, c->frozen_len);
-    args_bytes(args, c->content, c->content ? c->content_len : 0);
-    args_text(args, hold_back[c->hold_back]);
+    args_number(args, (int64_t)say_more(NULL, c));
+    (void)say_more(args, c);
 }
 
 static bool read_count(const struct redisReply *reply, int *out)

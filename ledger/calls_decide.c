@@ -93,13 +93,14 @@ static void add_ids(struct pairs *pairs, const struct decide_request *r)
 /* A row that is made again from a report. */
 static void add_made_again(struct pairs *pairs, const struct decide_request *r)
 {
-    if (r->row->state != DS_NONE && r->row->attempt == 0) add_text(pairs, "key", r->key);
+    const bool keeps_key = !r->decision->new_generation;
+    if (keeps_key && r->row->state != DS_NONE && r->row->attempt == 0) add_text(pairs, "key", r->key);
     if (r->row->state != DS_NONE) return;
     add_number(pairs, "attempt", 0, r->attempt);
     add_number(pairs, "approved_at", 0, r->approved_at_ms);
     add_text(pairs, "token", r->token);
     add_text(pairs, "content", r->content_hash);
-    if (!r->decision->new_generation) add_text(pairs, "key", r->key);
+    if (keeps_key) add_text(pairs, "key", r->key);
 }
 
 static void add_long(struct pairs *pairs, const struct decide_request *r)
@@ -112,7 +113,9 @@ static void add_long(struct pairs *pairs, const struct decide_request *r)
         if (r->frozen) add_bytes(pairs, "frozen", r->frozen, r->frozen_len);
     }
     if (r->content && r->row->state == DS_NONE) add_bytes(pairs, "content", r->content, r->content_len);
-    if (r->detail) add_bytes(pairs, "detail", r->detail, r->detail_len);
+    /* A row that only its claim has written has no detail that could be removed. */
+    bool is_as_claimed = r->row->state == DS_CLAIMED && r->row->rev == 1;
+    if (r->detail && (r->detail_len > 0 || !is_as_claimed)) add_bytes(pairs, "detail", r->detail, r->detail_len);
 }
 
 static void put_decision(struct args *args, const struct decide_request *r)

@@ -20,7 +20,7 @@ end
 return each_delivery(next_number, function(d, rev)
     if d.state == 'none' then return {'gone'} end
     local settled = d.state == 'published' or d.state == 'rejected'
-    if not settled or d.n.rev ~= rev or lease_of(d) then return {'changed', d.state} end
+    if not settled or d.rev ~= rev or lease_of(d) then return {'changed', d.state} end
     redis.call('HLEN', d.request) -- of another type, it is not ours to delete
     redis.call('DEL', d.row, d.request)
     count(d.ch, d.state, -1)

@@ -70,6 +70,7 @@ end
 
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+local now_text = text(now)
 
 -- ---- the layout of a call
 
@@ -151,10 +152,9 @@ local function load_channel(ch)
 end
 
 local function touch(ch)
-    if not call.touched[ch] then
-        call.touched[ch] = true
-        call.touched[#call.touched + 1] = ch
-    end
+    if ch.is_touched then return end
+    ch.is_touched = true
+    call.touched[#call.touched + 1] = ch
 end
 
 -- ---- what is collected

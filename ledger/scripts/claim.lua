@@ -4,8 +4,8 @@
 --
 -- Own arguments  run_id worker expires_at environment longest_window, and the policy of each channel: harmless window_ms
 --                lease_ms late_commit_ms margin_ms max_attempts max_age_ms spacing_ms burst turn_ms
--- Block          entry token content_hash approved_at gen not_before not_after dated after after_id key body_hash frozen
---                content hold_back
+-- Block          entry token content_hash approved_at key body_hash frozen n, then n times name value: what is neither 0 nor empty
+--                of gen not_before not_after dated after after_id content hold_back
 --                after, after_id: the delivery that must come first, and the id of it that the request was rendered with
 --                hold_back: empty, "channel_full" or "unknown_channel"
 -- Answers        granted attempt commit_by lease_end doubt rev tries since [key body_hash frozen prepared after_id after_url]
@@ -21,9 +21,11 @@
 -- the journal, held or settled.
 
 local SCHEDULE = {'approved_at', 'not_before', 'not_after', 'dated'}
-local CONTENT_FIELDS = {'gen', unpack(SCHEDULE)}
+local TEXTS = {after = true, after_id = true, content = true, hold_back = true}
+local LATER_FIELDS = {'gen', 'not_before', 'not_after', 'dated'}
 local PREDECESSOR_WAIT_MS, PREDECESSOR_SOON_MS = 10000, 1000
 local BUSY_WAIT_MS = 60000
+local AT_ONCE = 16 -- entries of the stream
 local TURN_SLACK_MS = 5000 -- who comes so late for its turn still has it: a round and a busy machine take their time
 
 local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels', 'queue', 'epoch'})
@@ -34,41 +36,63 @@ local late = now > expires_at
 local foreign = enter_epoch(run_id, environment, longest_window, not late)
 
 for _, ch in ipairs(channels) do
-    ch.policy = {__index = {harmless = next_arg() == '1', window = next_number(), lease_ms = next_number(),
-        late_commit = next_number(), margin = next_number(), max_attempts = next_number(), max_age = next_number(),
-        spacing = next_number(), burst = math.max(next_number(), 1), turn_ms = next_number()}}
+    local harmless, window, lease_ms, late_commit, margin, max_attempts, max_age, spacing, burst, turn_ms = next_args(10)
+    ch.claims = {__index = {harmless = harmless == '1', window = number_of(window) or 0, lease_ms = number_of(lease_ms) or 0,
+        late_commit = number_of(late_commit) or 0, margin = number_of(margin) or 0, max_attempts = number_of(max_attempts) or 0,
+        max_age = number_of(max_age) or 0, spacing = number_of(spacing) or 0, burst = math.max(number_of(burst) or 0, 1),
+        turn_ms = number_of(turn_ms) or 0, gen = 0, not_before = 0, not_after = 0, dated = 0, after = '', after_id = '',
+        content = '', hold_back = ''}}
 end
 
--- A claim has its channel's policy, too.
+-- A claim has its channel's policy, too. What is said by name is the exception; a claim for which nothing is said so is plain.
 local function read_claim(d)
-    local entry, token, content_hash, approved_at, gen, not_before, not_after, dated, after, after_id, key, body_hash, frozen,
-        content, hold_back = next_args(15)
-    if after ~= '' then d.after_row, d.after_request = next_key(), next_key() end
-    return setmetatable({entry = entry, token = token, content_hash = content_hash, approved_at = number_of(approved_at) or 0,
-        gen = number_of(gen) or 0, not_before = number_of(not_before) or 0, not_after = number_of(not_after) or 0,
-        dated = number_of(dated) or 0, after = after, after_id = after_id, key = key, body_hash = body_hash, frozen = frozen,
-        content = content, hold_back = hold_back}, d.ch and d.ch.policy)
+    local at = position
+    local said = number_of(ARGV[at + 8]) or 0
+    local approved_at = ARGV[at + 4]
+    local c = setmetatable({entry = ARGV[at + 1], token = ARGV[at + 2], content_hash = ARGV[at + 3],
+        approved_at = number_of(approved_at) or 0, key = ARGV[at + 5], body_hash = ARGV[at + 6], frozen = ARGV[at + 7],
+        is_plain = said == 0}, d.ch and d.ch.claims)
+    position = at + 8 + 2 * said
+    for i = at + 9, position, 2 do c[ARGV[i]] = TEXTS[ARGV[i]] and ARGV[i + 1] or number_of(ARGV[i + 1]) or 0 end
+    if c.after ~= '' and said > 0 then d.after_row, d.after_request = next_key(), next_key() end
+    return c
+end
+
+-- Whether Redis has nothing at all of the deliveries of this call, neither row nor request nor lease: then none of them need be
+-- asked for. A second claim of a delivery asks for what the first one made.
+local is_all_new, seen = KEYS[key_position + 1] and redis.call('EXISTS', unpack(KEYS, key_position + 1)) == 0, {}
+
+local function load_new(d)
+    if not is_all_new or seen[d.row] or not d.ch then return false end
+    seen[d.row] = true
+    load_channel(d.ch)
+    d.is_unheard_of = not d.ch.bad
+    return d.is_unheard_of
 end
 
 -- ---- what every answer has in common
 
--- The answer to a claim also ends the count of takes without one. A row that this claim makes says what it was made for.
-local function change(d, c, to)
-    local set = to.set or {}
-    if d.n.taken ~= 0 then set.taken = '' end
-    set.content = d.fields.content or c.content_hash
-    for i = 1, d.state == 'none' and #CONTENT_FIELDS or 0 do
-        local name = CONTENT_FIELDS[i]
-        if c[name] ~= 0 then set[name] = text(c[name]) end
+-- Sets a state, and the fields whose names and values are given. The answer to a claim also ends the count of takes without
+-- one. A row that this claim makes says what it was made for.
+local function change(d, c, to, ...)
+    local is_new, fields = d.state == 'none', d.fields
+    to.set = {'content', fields.content or c.content_hash,
+        'approved_at', is_new and c.approved_at ~= 0 and text(c.approved_at) or fields.approved_at or '', ...}
+    if number(d, 'taken') ~= 0 then add(to.set, 'taken', '') end
+    for i = 1, is_new and not c.is_plain and #LATER_FIELDS or 0 do
+        local name = LATER_FIELDS[i]
+        if c[name] ~= 0 then add(to.set, name, text(c[name])) end
     end
-    to.set, to.long = set, to.long or {}
-    to.long.content = c.keep_content
+    if c.keep_content then
+        to.long = to.long or {}
+        to.long.content = c.keep_content
+    end
     set_row(d, to)
     acknowledge(c.entry)
 end
 
-local function wait(d, c, reason, place, due, tell, set)
-    change(d, c, {state = 'approved', reason = reason, place = place, due = due, set = set})
+local function wait(d, c, reason, place, due, tell, ...)
+    change(d, c, {state = 'approved', reason = reason, place = place, due = due}, ...)
     return {'wait', reason, text(tell or due)}
 end
 
@@ -77,24 +101,24 @@ local function wait_for_channel(d, c, reason, tell)
     return wait(d, c, reason, 'waiting', math.min(now, math.max(c.approved_at, c.not_before, 1)), tell)
 end
 
-local function uncertain(d, c, reason, set)
-    change(d, c, {state = 'uncertain', reason = reason, place = 'walk', due = now, set = set})
+local function uncertain(d, c, reason, ...)
+    change(d, c, {state = 'uncertain', reason = reason, place = 'walk', due = now}, ...)
     return {'uncertain', reason}
 end
 
 -- An operator's word is for one claim. What was said before the ledger was set back may have been used since.
 local function waived(d)
-    return d.fields.waived == '1' and d.n.since >= epoch.rewound_at
+    return d.fields.waived == '1' and number(d, 'since') >= epoch.rewound_at
 end
 
 -- What was approved before the ledger was set back may have been sent by an attempt that it has forgotten.
 local function may_be_forgotten(d, c)
-    return not c.harmless and math.max(c.approved_at, d.n.cleared_at) < epoch.rewound_at
+    return not c.harmless and c.approved_at < epoch.rewound_at and number(d, 'cleared_at') < epoch.rewound_at
 end
 
 local function doubt_forgotten(d, c)
-    local set = {in_doubt = doubt_with(d.in_doubt, 'rewound'), key = find_field(d, 'key') or c.key, waived = ''}
-    return uncertain(d, c, 'ledger_rewound', set)
+    return uncertain(d, c, 'ledger_rewound', 'in_doubt', doubt_with(d.in_doubt, 'rewound'), 'key', find_field(d, 'key') or c.key,
+        'waived', '')
 end
 
 -- Somebody must still look for a delivery in doubt; one that is not can be held.
@@ -117,10 +141,8 @@ end
 
 -- ---- the conditions, in their order; each answers, or returns nil and the next one is asked
 
-local function granted(d, frozen)
-    local lease_end = d.n.commit_by - d.late_commit
-    local answer = {'granted', text(d.n.attempt), text(d.n.commit_by), text(lease_end), d.in_doubt, text(d.n.rev),
-        text(d.n.tries), d.fields.since or '0'}
+local function granted(d, claim, lease_end, since, frozen)
+    local answer = {'granted', claim.attempt, claim.commit_by, lease_end, claim.in_doubt, text(d.rev), claim.tries, since}
     if frozen then
         answer[9], answer[10], answer[11] = find_field(d, 'key') or '', d.fields.body_hash or '', frozen
         answer[12] = redis.call('HGET', d.request, 'prepared') or ''
@@ -132,9 +154,11 @@ end
 local function check_repeat(d, c)
     if d.state == 'none' or d.fields.token ~= c.token then return nil end
     acknowledge(c.entry)
-    if d.state ~= 'claimed' then return {'already', d.state, text(d.n.since)} end
-    d.late_commit = c.late_commit
-    return granted(d, d.in_doubt ~= '' and redis.call('HGET', d.request, 'frozen') or nil)
+    if d.state ~= 'claimed' then return {'already', d.state, text(number(d, 'since'))} end
+    local claim = {attempt = text(number(d, 'attempt')), commit_by = text(number(d, 'commit_by')),
+        tries = text(number(d, 'tries')), in_doubt = d.in_doubt}
+    return granted(d, claim, text(number(d, 'commit_by') - c.late_commit), d.fields.since or '0',
+        d.in_doubt ~= '' and redis.call('HGET', d.request, 'frozen') or nil)
 end
 
 local function check_late()
@@ -146,22 +170,33 @@ local function check_state(d, c)
     local conflict = (d.fields.content or c.content_hash) ~= c.content_hash
     if not conflict and d.state == 'approved' then return nil end
     acknowledge(c.entry)
-    if conflict then return {'conflict', d.state, text(d.n.since), d.fields.content} end
-    if d.state ~= 'claimed' then return {'already', d.state, text(d.n.since)} end
+    if conflict then return {'conflict', d.state, text(number(d, 'since')), d.fields.content} end
+    if d.state ~= 'claimed' then return {'already', d.state, text(number(d, 'since'))} end
     local left = lease_of(d) and redis.call('PTTL', d.lease_key) or 0
     return {'busy', lease_holder(d), text(now + math.max(left, 0))}
 end
 
+-- Items of the stream, by entry. Those of a call stand one after the other in most cases, so some are read at a time; what came
+-- between them is somebody else's and is not read too much of.
+local items = {}
+
+local function read_items(from, to, number)
+    local found = redis.pcall('XRANGE', global.queue, from, to, 'COUNT', number)
+    for i = 1, found.err and 0 or #found do
+        local entry, fields = found[i][1], found[i][2]
+        items[entry] = fields[3] == 'item' and fields[4] or pairs_of(fields).item
+    end
+end
+
 local function item_of(entry)
-    local found = redis.pcall('XRANGE', global.queue, entry, entry)
-    if found.err or not found[1] then return nil end
-    return pairs_of(found[1][2]).item
+    if not items[entry] then read_items(entry, '+', AT_ONCE) end
+    return items[entry]
 end
 
 -- The content must outlive the stream entry. It is copied inside Redis, so it crosses the wire once.
 local function check_content(d, c)
     c.frozen_before = d.in_doubt ~= '' and redis.call('HGET', d.request, 'frozen') or nil
-    if c.frozen_before or redis.call('HEXISTS', d.request, 'content') == 1 then return nil end
+    if c.frozen_before or not d.is_unheard_of and redis.call('HEXISTS', d.request, 'content') == 1 then return nil end
     c.keep_content = c.content ~= '' and c.content or (c.entry ~= '' and item_of(c.entry)) or nil
     return not c.keep_content and {'no_content'} or nil
 end
@@ -174,14 +209,15 @@ end
 -- Rendered for another time of approval or key generation than the row's. A frozen request of the row is not rendered.
 local function check_rendering(d, c)
     if d.state == 'none' or c.frozen_before then return nil end
-    if d.n.approved_at == c.approved_at and d.n.gen == c.gen then return nil end
-    return {'rerender', text(d.n.approved_at), text(d.n.gen)}
+    local approved_at, gen = number(d, 'approved_at'), number(d, 'gen')
+    if approved_at == c.approved_at and gen == c.gen then return nil end
+    return {'rerender', text(approved_at), text(gen)}
 end
 
 -- From here on the row's own schedule counts, where there is a row.
 local function check_age(d, c)
     if d.state ~= 'none' then
-        for _, name in ipairs(SCHEDULE) do c[name] = d.n[name] end
+        for _, name in ipairs(SCHEDULE) do c[name] = number(d, name) end
     end
     if c.not_after > 0 and now > c.not_after then return hold(d, c, 'expired', 'expired_in_doubt') end
     if c.max_age > 0 and c.dated > 0 and now - c.dated > c.max_age then
@@ -191,7 +227,7 @@ local function check_age(d, c)
 end
 
 local function check_budget(d, c)
-    if d.n.tries < c.max_attempts or d.fields.waived == '1' then return nil end
+    if number(d, 'tries') < c.max_attempts or d.fields.waived == '1' then return nil end
     return hold(d, c, 'spent', 'spent_in_doubt')
 end
 
@@ -214,7 +250,7 @@ local function check_epoch(d, c)
 end
 
 local function replay_allowed(d, c)
-    if not window_holds(c, d.n.first_send) then return false end
+    if not window_holds(c, number(d, 'first_send')) then return false end
     if c.window > 0 and now < epoch.leap_until then return false end
     return not find_field(d, 'ext_id')
 end
@@ -223,8 +259,9 @@ end
 local function check_doubt(d, c)
     if c.harmless or d.in_doubt == '' then return nil end
     local replay = replay_allowed(d, c)
-    if not replay and not waived(d) then return uncertain(d, c, 'window_closed', {waived = ''}) end
-    local due = replay and d.n.commit_by or math.max(d.n.commit_by, epoch.no_absence_before)
+    if not replay and not waived(d) then return uncertain(d, c, 'window_closed', 'waived', '') end
+    local commit_by = number(d, 'commit_by')
+    local due = replay and commit_by or math.max(commit_by, epoch.no_absence_before)
     if now < due then return wait(d, c, d.fields.reason, 'agenda', due) end
     return nil
 end
@@ -254,14 +291,14 @@ end
 -- What was handed back after doubt (`turn` is set) goes out one by one: an outage may have handed back hundreds, and their
 -- readers are people. Each gets a turn when it would be sent; who misses it, for there was no worker, gets another one.
 local function check_turn(d, c)
-    local turn, every = d.n.turn, math.max(c.turn_ms, c.spacing)
+    local turn, every = number(d, 'turn'), math.max(c.turn_ms, c.spacing)
     if turn == 0 or c.turn_ms <= 0 then return nil end
     if now < turn then return wait(d, c, d.fields.reason, 'agenda', turn) end
     if now < turn + math.max(every, TURN_SLACK_MS) then return nil end
     local free = math.max(now, d.ch.turn_at)
     d.ch.turn_at, d.ch.turn_at_changed = free + every, true
     if free <= now then return nil end
-    return wait(d, c, d.fields.reason, 'agenda', free, nil, {turn = text(free)})
+    return wait(d, c, d.fields.reason, 'agenda', free, nil, 'turn', text(free))
 end
 
 -- Soon after something is to happen to the one that must come first, where that is known: a worker has it, or it is due.
@@ -301,38 +338,56 @@ local function pass_pace(ch, c)
     ch.next_at_changed = true
 end
 
+-- A new row, of whose claim nothing more is said and nothing can have been forgotten: all that it will say is known.
+local function is_first(d, c)
+    return d.state == 'none' and c.is_plain and c.approved_at > 0 and c.approved_at >= epoch.rewound_at and c.key ~= ''
+        and #c.key <= 64 and c.body_hash ~= ''
+end
+
+local function write_first(d, c, to)
+    to.as_is, to.long = true, {content = c.keep_content, frozen = c.frozen}
+    to.set = {'content', c.content_hash, 'approved_at', text(c.approved_at), 'attempt', to.attempt, 'tries', to.tries,
+        'token', c.token, 'worker', worker, 'claimed_at', now_text, 'first_send', now_text, 'commit_by', to.commit_by,
+        'key', c.key, 'body_hash', c.body_hash}
+    set_row(d, to)
+    acknowledge(c.entry)
+end
+
+local function write_later(d, c, to)
+    local first_send, forgotten = d.fields.first_send, may_be_forgotten(d, c)
+    if forgotten then to.in_doubt = doubt_with(to.in_doubt, 'rewound') end
+    if number(d, 'first_send') == 0 then first_send = text(forgotten and c.approved_at > 0 and c.approved_at or now) end
+    local key, body_hash, long = c.key, c.body_hash, {frozen = c.frozen, prepared = d.state ~= 'none' and '' or nil}
+    if c.frozen_before then key, body_hash, long = find_field(d, 'key') or '', d.fields.body_hash or '', nil end
+    to.long = long
+    change(d, c, to, 'attempt', to.attempt, 'tries', to.tries, 'token', c.token, 'worker', worker, 'claimed_at', now_text,
+        'commit_by', to.commit_by, 'first_send', first_send, 'in_doubt', to.in_doubt, 'key', key, 'body_hash', body_hash,
+        'misses', '', 'missed_at', '', 'waived', '', 'turn', '')
+end
+
 local function grant(d, c)
     if c.lease_ms <= 0 then return {'error', 'arguments: a lease must have an end'} end
-    local attempt, lease_end = d.n.attempt + 1, now + c.lease_ms
-    local lease = worker .. ' ' .. text(attempt) .. ' ' .. c.token
+    local attempt, tries = text(number(d, 'attempt') + 1), text(number(d, 'tries') + 1)
+    local lease, lease_end = worker .. ' ' .. attempt .. ' ' .. c.token, now + c.lease_ms
     if not redis.call('SET', d.lease_key, lease, 'NX', 'PX', text(c.lease_ms)) then return wait_for_lease(d, c) end
-    local set = {attempt = text(attempt), tries = text(d.n.tries + 1), token = c.token, worker = worker,
-        claimed_at = text(now), commit_by = text(lease_end + c.late_commit), misses = '', missed_at = '', waived = '',
-        turn = ''}
-    local forgotten = may_be_forgotten(d, c)
-    if forgotten then set.in_doubt = doubt_with(d.in_doubt, 'rewound') end
-    if d.n.first_send == 0 then set.first_send = text(forgotten and c.approved_at > 0 and c.approved_at or now) end
-    local long = {}
-    if not c.frozen_before then
-        set.key, set.body_hash, long.frozen = c.key, c.body_hash, c.frozen
-        if d.state ~= 'none' then long.prepared = '' end
-    end
     pass_pace(d.ch, c)
-    change(d, c, {state = 'claimed', reason = 'sending', place = 'agenda', lease_end = lease_end, set = set, long = long})
-    d.n.attempt, d.n.commit_by, d.late_commit = attempt, lease_end + c.late_commit, c.late_commit
-    d.n.tries = d.n.tries + 1
-    d.in_doubt = set.in_doubt or d.in_doubt
-    return granted(d, c.frozen_before)
+    local to = {state = 'claimed', reason = 'sending', place = 'agenda', lease_end = lease_end, attempt = attempt,
+        tries = tries, commit_by = text(lease_end + c.late_commit), in_doubt = d.in_doubt}
+    if is_first(d, c) then write_first(d, c, to) else write_later(d, c, to) end
+    return granted(d, to, text(lease_end), now_text, c.frozen_before)
 end
 
 local CHECKS = {check_repeat, check_late, check_state, check_content, check_known, check_rendering, check_age,
     check_budget, check_epoch, check_doubt, check_schedule, check_channel, check_predecessor, check_turn}
+-- What a row that is new, and of whose claim nothing more is said, can fail.
+local PLAIN_CHECKS = {check_late, check_content, check_budget, check_epoch, check_channel}
 
 return each_delivery(read_claim, function(d, c)
     if foreign then return foreign end
-    for i = 1, #CHECKS do
-        local answer = CHECKS[i](d, c)
+    local checks = d.state == 'none' and c.is_plain and PLAIN_CHECKS or CHECKS
+    for i = 1, #checks do
+        local answer = checks[i](d, c)
         if answer then return answer end
     end
     return grant(d, c)
-end)
+end, load_new)

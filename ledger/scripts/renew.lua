@@ -17,11 +17,11 @@ end
 
 local function may_prolong(d, r)
     if d.in_doubt == '' or r.window == -1 then return true end
-    return r.window > 0 and now + r.lease_ms + r.late_commit + r.margin <= d.n.first_send + r.window
+    return r.window > 0 and now + r.lease_ms + r.late_commit + r.margin <= number(d, 'first_send') + r.window
 end
 
-local function ok(d, lease_end)
-    return {'ok', text(lease_end), text(d.n.rev), d.fields.commit_by or '0'}
+local function ok(d, lease_end, commit_by)
+    return {'ok', text(lease_end), text(d.rev), commit_by}
 end
 
 return each_delivery(read_renew, function(d, r)
@@ -29,10 +29,13 @@ return each_delivery(read_renew, function(d, r)
         return {'lost', lease_holder(d)}
     end
     if r.lease_ms <= 0 then return {'error', 'arguments: a lease must have an end'} end
-    if not may_prolong(d, r) then return ok(d, now + math.max(redis.call('PTTL', d.lease_key), 0)) end
+    if not may_prolong(d, r) then
+        return ok(d, now + math.max(redis.call('PTTL', d.lease_key), 0), d.fields.commit_by or '0')
+    end
     local lease_end = now + r.lease_ms
+    local commit_by = text(math.max(number(d, 'commit_by'), lease_end + r.late_commit))
     redis.call('PEXPIRE', d.lease_key, text(r.lease_ms))
     set_row(d, {state = 'claimed', reason = d.fields.reason, place = 'agenda', lease_end = lease_end,
-        set = {commit_by = text(math.max(d.n.commit_by, lease_end + r.late_commit))}})
-    return ok(d, lease_end)
+        set = {'commit_by', commit_by}})
+    return ok(d, lease_end, commit_by)
 end)

@@ -27,14 +27,14 @@ end
 
 return each_delivery(read_resolve, function(d, block)
     if foreign then return foreign end
-    if block.set.cleared_at and block.searched_from <= 0 then
+    if block.said.cleared_at and block.searched_from <= 0 then
         return {'error', 'decision: a doubt is cleared by a search only'}
     end
     if block.searched_from > 0 then
-        if block.searched_attempt ~= d.n.attempt then return stale(d) end
-        local settled = math.max(d.n.commit_by + block.lag, epoch.no_absence_before)
+        if block.searched_attempt ~= number(d, 'attempt') then return stale(d) end
+        local settled = math.max(number(d, 'commit_by') + block.lag, epoch.no_absence_before)
         if block.searched_from < settled then return {'early', text(settled)} end
     end
-    if block.state == 'approved' and d.state == 'uncertain' then block.set.turn = HANDED_BACK end
+    if block.state == 'approved' and d.state == 'uncertain' then add(block.set, 'turn', HANDED_BACK) end
     return apply_decision(d, block)
 end)

@@ -7,29 +7,38 @@ local RAMP_OPEN = 64      -- a ramp that has grown to this limits nothing any mo
 
 local STATES = {approved = true, claimed = true, published = true, rejected = true, uncertain = true, held = true}
 local OUTCOMES = {published = true, rejected = true, held = true}
-local NUMBERS = {since = 0, rev = 0, approved_at = 0, not_before = 0, not_after = 0, dated = 0, gen = 0, attempt = 0,
-    tries = 0, claimed_at = 0, first_send = 0, commit_by = 0, misses = 0, missed_at = 0, cleared_at = 0, taken = 0, turn = 0}
-local ABSENT = {__index = NUMBERS} -- an absent number counts as 0
+local NUMBERS = {since = true, rev = true, approved_at = true, not_before = true, not_after = true, dated = true, gen = true,
+    attempt = true, tries = true, claimed_at = true, first_send = true, commit_by = true, misses = true, missed_at = true,
+    cleared_at = true, taken = true, turn = true}
 -- What may be longer than the 64 bytes that Redis keeps in its compact encoding stands in request: then.
 local LONG = {'ext_id', 'url', 'duplicate', 'key'}
 local IS_LONG = {ext_id = true, url = true, duplicate = true, key = true}
+local IS_SENT = {content = true, frozen = true, prepared = true} -- a published row needs nothing that could be sent
 -- What late reports and a retry need stays, and the date by which the item would be held back once the row is archived; the
 -- rest of a settled row goes.
-local DROPPED = {approved = {}, claimed = {}, uncertain = {}, held = {},
-    rejected = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived', 'turn'},
+local DROPPED = {rejected = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived', 'turn'},
     published = {'worker', 'claimed_at', 'misses', 'missed_at', 'taken', 'waived', 'turn', 'first_send', 'commit_by',
         'cleared_at', 'body_hash', 'tries', 'not_before', 'not_after'}}
+local IS_DROPPED = {rejected = {}, published = {}}
+for state, names in pairs(DROPPED) do
+    for _, name in ipairs(names) do IS_DROPPED[state][name] = true end
+end
+-- What a claim that makes a row may have put into it and a published row does not keep.
+local OF_CLAIM = {'worker', 'claimed_at', 'first_send', 'commit_by', 'tries', 'body_hash', 'not_before', 'not_after'}
+local NONE = {} -- never written
+local outcomes_limit = text(math.max(outcomes_max, 1))
 
 -- ---- rows
 
 -- The long values that stand in request: for the row; a delivery that has no row has none.
 local function long_values(d)
-    if not d.long then
-        local got = d.state ~= 'none' and redis.call('HMGET', d.request, 'detail', unpack(LONG)) or {}
-        d.long, d.has_detail = {}, got[1]
-        for i = 1, #LONG do
-            if got[i + 1] then d.long[LONG[i]] = got[i + 1] end
-        end
+    if d.long then return d.long end
+    d.long = {}
+    if d.state == 'none' then return d.long end
+    local got = redis.call('HMGET', d.request, 'detail', unpack(LONG))
+    d.has_detail = got[1]
+    for i = 1, #LONG do
+        if got[i + 1] then d.long[LONG[i]] = got[i + 1] end
     end
     return d.long
 end
@@ -38,18 +47,26 @@ local function find_field(d, name)
     return d.fields[name] or (IS_LONG[name] and long_values(d)[name]) or nil
 end
 
+-- A number of the row as it was read; an absent one counts as 0.
+local function number(d, name)
+    return numbers[d.fields[name]] or 0
+end
+
+-- A table that is made with the names of a claimed row has room for them, and need not grow six times.
+local function room_for_fields()
+    return {state = nil, reason = nil, since = nil, rev = nil, content = nil, approved_at = nil, attempt = nil, tries = nil,
+        token = nil, worker = nil, claimed_at = nil, commit_by = nil, first_send = nil, key = nil, body_hash = nil, dated = nil}
+end
+
 local function read_fields(d, flat)
+    local fields = room_for_fields()
     for i = 1, #flat, 2 do
         local name, value = flat[i], flat[i + 1]
-        d.fields[name] = value
-        if NUMBERS[name] then
-            local number = number_of(value)
-            if not number then return 'row: ' .. name .. ' is no number' end
-            d.n[name] = number
-        end
+        fields[name] = value
+        if NUMBERS[name] and not numbers[value] and not number_of(value) then return 'row: ' .. name .. ' is no number' end
     end
-    d.state, d.in_doubt = d.fields.state or 'none', d.fields.in_doubt or ''
-    if #flat > 0 and not STATES[d.state] then return 'row: unknown state "' .. string.sub(d.state, 1, 40) .. '"' end
+    d.fields, d.state, d.in_doubt, d.rev = fields, fields.state or 'none', fields.in_doubt or '', numbers[fields.rev] or 0
+    if not STATES[d.state] then return 'row: unknown state "' .. string.sub(d.state, 1, 40) .. '"' end
     return nil
 end
 
@@ -60,12 +77,15 @@ local function load_delivery(d)
     if d.ch.bad then return d.ch.bad end
     local flat = redis.pcall('HGETALL', d.row)
     if flat.err then return 'row: ' .. words(flat) end
-    return read_fields(d, flat)
+    return #flat > 0 and read_fields(d, flat) or nil
 end
 
+-- fields is the row as it was read, and is left so; state and rev are what it has become.
 local function next_delivery()
-    return {row = next_key(), request = next_key(), lease_key = next_key(), ch = channels[next_number()], name = next_arg(),
-        state = 'none', in_doubt = '', fields = {}, n = setmetatable({}, ABSENT)}
+    local key, arg = key_position, position
+    key_position, position = key + 3, arg + 2
+    return {row = KEYS[key + 1], request = KEYS[key + 2], lease_key = KEYS[key + 3], ch = channels[number_of(ARGV[arg + 1])],
+        name = ARGV[arg + 2] or '', state = 'none', in_doubt = '', rev = 0, fields = NONE}
 end
 
 -- <worker> <attempt> <token>, or false
@@ -91,68 +111,111 @@ local function attempt_entry(attempt, token)
     return text(attempt) .. ':' .. string.sub(token, 1, 8)
 end
 
+-- ---- lists of fields: name, value, name, value, ..; each name once
+
+local function add(list, name, value)
+    local count = #list
+    list[count + 1], list[count + 2] = name, value
+end
+
 -- ---- the one function that sets a state
 
+-- What goes into a hash and what goes out of it. The lists are used again and again, so they need not grow for each delivery;
+-- the counts say how much of them is meant.
+local puts, drops, put_count, drop_count = {}, {}, 0, 0
+
+local function put(name, value)
+    puts[put_count + 1], puts[put_count + 2] = name, value
+    put_count = put_count + 2
+end
+
+local function drop(name)
+    drop_count = drop_count + 1
+    drops[drop_count] = name
+end
+
+local function write_hash(key)
+    if put_count > 0 then redis.call('HSET', key, unpack(puts, 1, put_count)) end
+    if drop_count > 0 then redis.call('HDEL', key, unpack(drops, 1, drop_count)) end
+    put_count, drop_count = 0, 0
+end
+
 -- Of LONG, what is too long for the row is for request: and the rest is not. True where that changed what the row says.
-local function split_long(d, set, long)
-    local changed = false
-    for i = 1, #LONG do
-        local name, value = LONG[i], set[LONG[i]]
-        if value and #value > 64 then
-            set[name], long[name], changed = '', value, true
-        elseif value and long_values(d)[name] then
-            long[name] = ''
+local function split_long(d, to)
+    local changed, set = false, to.set
+    for i = 1, #set, 2 do
+        local name, value = set[i], set[i + 1]
+        if IS_LONG[name] then
+            local known = long_values(d)
+            if #value > 64 or known[name] then
+                to.long = to.long or {}
+                to.long[name] = #value > 64 and value or ''
+                known[name] = #value > 64 and value or nil
+            end
+            if #value > 64 then set[i + 1], changed = '', true end
         end
-        if long[name] then long_values(d)[name] = long[name] ~= '' and long[name] or nil end
     end
     return changed
 end
 
+local function leaves_request_empty(d, state)
+    return state == 'published' and d.state ~= 'none' and next(long_values(d)) == nil and not d.has_detail
+end
+
 -- content, frozen, prepared, detail and long values; '' removes one. Written before anything else: if the key is of another
--- type, nothing has changed. A published row needs nothing that could be sent; where that is all, the key goes.
+-- type, nothing has changed. Where what is published leaves nothing, the key goes.
 local function write_request(d, state, long)
-    local args, drop = {}, {}
-    if state == 'published' then long.content, long.frozen, long.prepared = '', '', '' end
-    for name, value in pairs(long) do
-        if value == '' then drop[#drop + 1] = name else args[#args + 1] = name; args[#args + 1] = value end
+    local is_published = state == 'published'
+    if not long and not is_published then return end
+    put_count, drop_count = 0, 0
+    for name, value in pairs(long or NONE) do
+        if value == '' then drop(name) elseif not (is_published and IS_SENT[name]) then put(name, value) end
     end
-    if #args > 0 then redis.call('HSET', d.request, unpack(args)) end
-    local is_done = state == 'published' and d.state ~= 'none' and #args == 0
-    if is_done and not d.has_detail and next(long_values(d)) == nil then
-        delete(d.request)
-    elseif #drop > 0 then
-        redis.call('HDEL', d.request, unpack(drop))
+    if put_count == 0 and leaves_request_empty(d, state) then return delete(d.request) end
+    if is_published then
+        for name in pairs(IS_SENT) do drop(name) end
+    end
+    write_hash(d.request)
+end
+
+local function change_field(fields, name, value)
+    local known = fields[name]
+    if value == '' then
+        if known then drop(name) end
+    elseif value ~= known then
+        put(name, value)
     end
 end
 
--- Writes the fields that differ, and takes out what this state does not keep.
-local function write_fields(d, changes, dropped, changed)
-    local args, drop, fields, is_new = {'rev', ''}, {}, d.fields, d.state == 'none'
+-- Writes the fields that differ, and takes out what this state does not keep. The place of rev is kept for it.
+local function write_changes(d, to, changed)
+    local fields, state, set = d.fields, to.state, to.set
+    local dropped, is_dropped = DROPPED[state] or NONE, IS_DROPPED[state] or NONE
+    put_count, drop_count = 2, 0
+    if d.state ~= state then
+        put('state', state)
+        change_field(fields, 'since', now_text)
+    end
+    if to.reason then change_field(fields, 'reason', to.reason) end
+    for i = 1, #set, 2 do
+        local name = set[i]
+        if not is_dropped[name] then change_field(fields, name, set[i + 1]) end
+    end
     for i = 1, #dropped do
-        local name = dropped[i]
-        if changes[name] or fields[name] then changes[name] = '' end
+        if fields[dropped[i]] then drop(dropped[i]) end
     end
-    for name, value in pairs(changes) do
-        local known = fields[name]
-        if value == '' then
-            if known then
-                drop[#drop + 1] = name
-                fields[name] = nil
-            end
-            changes[name] = nil
-        elseif known ~= value then
-            args[#args + 1] = name
-            args[#args + 1] = value
-            if not is_new then fields[name] = value end
-        end
-    end
-    if is_new then fields, d.fields = changes, changes end
-    if #args + #drop == 2 and not changed then return end
-    d.n.rev = d.n.rev + 1
-    fields.rev = text(d.n.rev)
-    args[2] = fields.rev
-    redis.call('HSET', d.row, unpack(args))
-    if #drop > 0 then redis.call('HDEL', d.row, unpack(drop)) end
+    if put_count + drop_count == 2 and not changed then return end
+    d.rev = d.rev + 1
+    puts[1], puts[2] = 'rev', text(d.rev)
+    write_hash(d.row)
+end
+
+-- Where nothing is known of the row's fields that could be the same, all are written as they are given.
+local function write_fields(d, to, changed)
+    if not to.as_is or d.state ~= 'none' and not d.is_as_claimed then return write_changes(d, to, changed) end
+    d.rev = d.rev + 1
+    redis.call('HSET', d.row, 'rev', text(d.rev), 'state', to.state, 'since', now_text, 'reason', to.reason, unpack(to.set))
+    if d.is_as_claimed then redis.call('HDEL', d.row, unpack(OF_CLAIM)) end
 end
 
 -- A rejected row keeps its request for a retry, until its time is over; not where an id stands there that the row is too
@@ -164,15 +227,16 @@ local function keep_request(d, state)
 end
 
 -- One entry from the step that makes a delivery uncertain to the step that ends it.
-local function keep_journal(d, state, reason, changes)
-    local id = d.fields.journal
+local function keep_journal(d, to)
+    local id, set, state = d.fields.journal, to.set, to.state
     if state == 'uncertain' and not id then
-        changes.journal = redis.call('XADD', global.journal, '*', 'delivery', d.name, 'attempt',
-            changes.attempt or d.fields.attempt or '0', 'reason', reason, 'since', changes.since or d.fields.since or '0')
+        local since = d.state ~= state and now_text or d.fields.since or '0'
+        add(set, 'journal', redis.call('XADD', global.journal, '*', 'delivery', d.name, 'attempt',
+            pairs_of(set).attempt or d.fields.attempt or '0', 'reason', to.reason, 'since', since))
     elseif state ~= 'uncertain' and id then
         redis.pcall('XACK', global.journal, 'reconcilers', id)
         redis.pcall('XDEL', global.journal, id)
-        changes.journal = ''
+        add(set, 'journal', '')
     end
 end
 
@@ -180,7 +244,7 @@ end
 local function keep_uncertain(d, state, to, due)
     local ch, was = d.ch, d.state == 'uncertain'
     if state == 'uncertain' then
-        if not was then redis.call('ZADD', ch.uncertain, text(now), d.name) end
+        if not was then redis.call('ZADD', ch.uncertain, now_text, d.name) end
         if to.place == 'walk' or not was then ch.walk_due = math.min(ch.walk_due or due, due) end
     elseif was then
         redis.call('ZREM', ch.uncertain, d.name)
@@ -201,7 +265,7 @@ end
 local function keep_place(d, state, to)
     local ch, due = d.ch, to.lease_end or to.due or 0
     if due <= 0 then due = now end
-    keep_uncertain(d, state, to, due)
+    if state == 'uncertain' or d.state == 'uncertain' then keep_uncertain(d, state, to, due) end
     local place = place_of(d, state, to)
     if not place then return end
     schedule('delivery:' .. d.name, place == 'agenda' and due)
@@ -220,11 +284,17 @@ local function keep_post(d, id)
     if other ~= id then redis.call('HDEL', d.ch.posts, other) end
 end
 
-local function tell_outcome(d, state, old)
-    if not OUTCOMES[state] or old == state then return end
-    redis.call('XADD', global.outcomes, 'MAXLEN', '~', text(math.max(outcomes_max, 1)), '*', 'delivery', d.name,
-        'state', state, 'reason', d.fields.reason or '', 'source', d.fields.source or '',
-        'ext_id', find_field(d, 'ext_id') or '', 'url', find_field(d, 'url') or '', 'attempt', d.fields.attempt or '0')
+local function tell_outcome(d, to)
+    local said, fields = to.said or pairs_of(to.set), d.fields
+    -- What the row says after the change. said may have what is too long for the row.
+    local function value_of(name)
+        local value = said[name] or fields[name]
+        return value or IS_LONG[name] and long_values(d)[name] or ''
+    end
+    local attempt = said.attempt or fields.attempt or ''
+    redis.call('XADD', global.outcomes, 'MAXLEN', '~', outcomes_limit, '*', 'delivery', d.name, 'state', to.state,
+        'reason', to.reason or fields.reason or '', 'source', value_of('source'), 'ext_id', value_of('ext_id'),
+        'url', value_of('url'), 'attempt', attempt ~= '' and attempt or '0')
 end
 
 -- After a block a channel starts with one request in flight and doubles with each success. What was claimed before the block
@@ -235,6 +305,14 @@ local function grow_ramp(ch, claimed_at)
     ch.ramp_changed = true
 end
 
+local function keep_counts(d, old, state)
+    local ch = d.ch
+    count(ch, old, -1)
+    count(ch, state, 1)
+    if old == 'none' then ch.is_new = true end
+    if old == 'claimed' and state == 'published' then grow_ramp(ch, number(d, 'claimed_at')) end
+end
+
 -- What the writes will need that could be of another type.
 local function look_first(d, state, has_id)
     if OUTCOMES[state] then long_values(d) end
@@ -242,30 +320,24 @@ local function look_first(d, state, has_id)
     if has_id then need(d.ch, 'posts') end
 end
 
--- to: {state, reason, place = '-' | 'agenda' | 'waiting' | 'walk', due, set = {field = value}, long = {field = value},
--- lease_end}. An empty value removes a field. rev counts up if, and only if, the row is changed.
+-- to: {state, reason, place = '-' | 'agenda' | 'waiting' | 'walk', due, lease_end, set = {name, value, ..}, long = {name =
+-- value}, said = what set says, by name, where a decision can say anything, as_is}. An empty value removes a field. as_is: all of set and reason is to be written as it is, none of it is empty
+-- or too long. rev counts up if, and only if, the row is changed. set and long are used up.
 local function set_row(d, to)
-    local old, state, claimed_at = d.state, to.state, d.n.claimed_at
-    local changes, long = to.set or {}, to.long or {}
-    local ext_id, duplicate = changes.ext_id or '', changes.duplicate or ''
-    look_first(d, state, ext_id .. duplicate ~= '')
-    changes.state, changes.reason = state, to.reason
-    if old ~= state then changes.since = text(now) end
-    local changed = split_long(d, changes, long)
-    write_request(d, state, long)
-    keep_journal(d, state, to.reason, changes)
+    local old, state, said, changed = d.state, to.state, to.said or NONE, false
+    local ext_id, duplicate = said.ext_id or '', said.duplicate or ''
+    to.set = to.set or {}
+    look_first(d, state, ext_id ~= '' or duplicate ~= '')
+    if not to.as_is then changed = split_long(d, to) end
+    write_request(d, state, to.long)
+    if state == 'uncertain' or d.fields.journal then keep_journal(d, to) end
     keep_place(d, state, to)
-    write_fields(d, changes, DROPPED[state], changed)
-    keep_request(d, state)
-    if old ~= state then
-        count(d.ch, old, -1)
-        count(d.ch, state, 1)
-        d.ch.is_new = d.ch.is_new or old == 'none'
-        if old == 'claimed' and state == 'published' then grow_ramp(d.ch, claimed_at) end
-    end
+    write_fields(d, to, changed)
+    if state == 'rejected' or old == 'rejected' then keep_request(d, state) end
+    if old ~= state then keep_counts(d, old, state) end
     keep_post(d, ext_id)
     keep_post(d, duplicate)
-    tell_outcome(d, state, old)
+    if old ~= state and OUTCOMES[state] then tell_outcome(d, to) end
     d.state = state
     touch(d.ch)
 end
@@ -273,16 +345,17 @@ end
 -- ---- all deliveries of a call
 
 -- Works all deliveries: read(d) takes a block from ARGV, work(d, block) answers. The trouble of one stays with it;
--- put_off(d, block), if there is one, is told of it.
-local function each_delivery(read, work, put_off)
-    local reply = {text(now)}
-    for _ = 1, delivery_count do
+-- load_short(d, block), if there is one, may know what load_delivery would have to ask for; put_off(d, block), if there is one, is
+-- told of trouble.
+local function each_delivery(read, work, load_short, put_off)
+    local reply = {now_text}
+    for i = 1, delivery_count do
         local d = next_delivery()
         local block = read(d)
-        local bad, ok, answer = load_delivery(d), false, nil
+        local bad, ok, answer = not (load_short and load_short(d, block)) and load_delivery(d), false, nil
         if not bad then ok, answer = pcall(work, d, block) end
         if not ok and put_off then pcall(put_off, d, block) end
-        reply[#reply + 1] = ok and answer or {'error', words(bad or answer)}
+        reply[i + 1] = ok and answer or {'error', words(bad or answer)}
     end
     finish()
     return reply

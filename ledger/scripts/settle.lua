@@ -12,4 +12,4 @@
 local refusal = check_keys({'agenda', 'journal', 'outcomes', 'counts', 'channels'})
 if refusal then return refusal end
 
-return each_delivery(next_decision, apply_decision)
+return each_delivery(next_decision, apply_decision, load_as_claimed)

@@ -22,16 +22,18 @@ local function read_submit()
 end
 
 local function born(s, approved_at)
-    local set = {content = s.content_hash, approved_at = approved_at}
-    for _, name in ipairs({'not_before', 'not_after', 'dated'}) do set[name] = s[name] ~= 0 and text(s[name]) or nil end
+    local set = {'content', s.content_hash, 'approved_at', approved_at}
+    for _, name in ipairs({'not_before', 'not_after', 'dated'}) do
+        if s[name] ~= 0 then add(set, name, text(s[name])) end
+    end
     return set
 end
 
 return each_delivery(read_submit, function(d, s)
     if d.state ~= 'none' then
         local content = d.fields.content or s.content_hash -- cancelled before anybody had seen its content
-        if content == s.content_hash then return {'same', d.state, text(d.n.since)} end
-        return {'conflict', d.state, text(d.n.since), content}
+        if content == s.content_hash then return {'same', d.state, text(number(d, 'since'))} end
+        return {'conflict', d.state, text(number(d, 'since')), content}
     end
     local later = s.not_before > now
     local to = {state = 'approved', reason = later and 'scheduled' or 'new', place = 'agenda',

@@ -74,7 +74,7 @@ end
 local function lease_gone(d)
     local set = {}
     if not d.ch.harmless then
-        set.in_doubt = doubt_with(d.in_doubt, attempt_entry(d.n.attempt, d.fields.token or ''))
+        set = {'in_doubt', doubt_with(d.in_doubt, attempt_entry(number(d, 'attempt'), d.fields.token or ''))}
     end
     set_row(d, {state = 'uncertain', reason = 'lease_lost', place = 'walk', due = now, set = set})
     return {'uncertain'}
@@ -83,7 +83,7 @@ end
 -- The lease is the row's own and ends. One without an end (somebody's hand) counts until the attempt cannot commit.
 local function take_claimed(d)
     local left = lease_token(d) == d.fields.token and redis.call('PTTL', d.lease_key) or 0
-    if left < 0 then left = d.n.commit_by - now end
+    if left < 0 then left = number(d, 'commit_by') - now end
     if left <= 0 then return lease_gone(d) end
     schedule('delivery:' .. d.name, now + left)
     return {'moved', text(now + left)}
@@ -96,17 +96,18 @@ local function may_be_forgotten(d)
     local info = redis.pcall('INFO', 'server')
     local run_id = type(info) == 'string' and string.match(info, 'run_id:(%x+)')
     local another = (known[1] or known[2] or run_id) ~= run_id
-    return not d.ch.harmless and (another or math.max(d.n.approved_at, d.n.cleared_at) < (number_of(known[3]) or 0))
+    local clear_since = math.max(number(d, 'approved_at'), number(d, 'cleared_at'))
+    return not d.ch.harmless and (another or clear_since < (number_of(known[3]) or 0))
 end
 
 local function hold_poison(d)
     local in_doubt = may_be_forgotten(d) and doubt_with(d.in_doubt, 'rewound') or d.in_doubt
     if in_doubt ~= '' then
         set_row(d, {state = 'uncertain', reason = 'poison_in_doubt', place = 'walk', due = now,
-            set = {taken = '', in_doubt = in_doubt}})
+            set = {'taken', '', 'in_doubt', in_doubt}})
         return {'uncertain'}
     end
-    set_row(d, {state = 'held', reason = 'poison', place = '-', set = {taken = ''}})
+    set_row(d, {state = 'held', reason = 'poison', place = '-', set = {'taken', ''}})
     return {'held', 'poison'}
 end
 
@@ -117,7 +118,7 @@ local function work(d, t, content, frozen)
         answer[#answer + 1] = value
     end
     for _, name in ipairs({'approved_at', 'gen', 'not_before', 'not_after', 'dated', 'attempt'}) do
-        put(name, text(d.n[name]))
+        put(name, text(number(d, name)))
     end
     if d.in_doubt == '' then return answer end
     put('in_doubt', d.in_doubt)
@@ -133,12 +134,12 @@ local function take_approved(d, t)
     if ch.room < 0 and t.member == 'agenda' then schedule('delivery:' .. d.name, now + UNKNOWN_MS) end
     if ch.room < 0 then return {'moved', text(now + UNKNOWN_MS)} end
     if t.member == 'waiting' and ch.allowance <= 0 then return {'moved', text(now + FULL_WAIT_MS)} end
-    if d.n.taken >= POISON then return hold_poison(d) end
+    if number(d, 'taken') >= POISON then return hold_poison(d) end
     local content, frozen = unpack(redis.call('HMGET', d.request, 'content', 'frozen'))
     if not content and not frozen then error({err = 'request: the content is gone'}) end
     if t.member == 'waiting' then hand_out(ch, 1) end
     set_row(d, {state = 'approved', reason = d.fields.reason, place = 'agenda', due = now + TAKEN_MS,
-        set = {taken = text(d.n.taken + 1)}})
+        set = {'taken', text(number(d, 'taken') + 1)}})
     return work(d, t, content, frozen)
 end
 
@@ -161,4 +162,4 @@ local function put_off(d, t)
     end
 end
 
-return each_delivery(read_take, take, put_off)
+return each_delivery(read_take, take, nil, put_off)

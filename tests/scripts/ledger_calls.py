@@ -139,8 +139,11 @@ class Ledger:
         p = {**POLICY, **policy}
         if approved_at is None:
             approved_at = entry.split("-")[0] if entry else self.row(delivery).get("approved_at", 0)
-        return (delivery, after, [entry, token or self.token(), content_hash, approved_at, gen, not_before, not_after, dated,
-                                  after, after_id, key, body_hash, frozen, content, p["hold_back"]],
+        said = {"gen": gen, "not_before": not_before, "not_after": not_after, "dated": dated, "after": after, "after_id": after_id,
+                "content": content, "hold_back": p["hold_back"]}
+        said = {name: value for name, value in said.items() if value not in (0, "")}
+        return (delivery, after, [entry, token or self.token(), content_hash, approved_at, key, body_hash, frozen, len(said),
+                                  *flat(said)],
                 [int(p["harmless"])] + [p[name] for name in POLICY if name not in ("harmless", "hold_back")])
 
     def claims(self, blocks, worker="w1", expires=5000, environment="test", longest_window=24 * HOUR, run_id=None,

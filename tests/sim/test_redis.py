@@ -24,7 +24,7 @@ NOT_COMPARED = {"auth", "client", "command", "config", "info", "role", "select",
 KEYS = {"string": "s", "hash": "h", "zset": "z", "set": "t", "stream": "x", "list": "l"}
 NEEDS_A_REAL_SERVER = ("test_a_full_server_still_takes_settlements", "test_a_replica_refuses_and_says_so",
                        "test_scripts_touch_only_the_keys_they_are_given",
-                       "test_who_waits_for_entries_while_it_goes_gets_the_next_one")
+                       "test_who_waits_for_entries_while_it_goes_gets_the_next_one", "test_the_short_ways_are_taken")
 LUA = (
     ("return {KEYS[1], ARGV[1], #KEYS, #ARGV}", 1),
     ("return redis.call('HGETALL', KEYS[1])", 1),
@@ -386,7 +386,7 @@ def test_every_command_is_compared():
 
 
 def test_the_script_tests_run_against_it(tmp_path):
-    """All of tests/scripts but four tests about what only a server has: memory limits, replicas, MONITOR, BLOCK."""
+    """All of tests/scripts but five tests about what only a server has: memory limits, replicas, MONITOR, BLOCK, statistics."""
     environment = {**os.environ, "LANDFALL_REDIS_SERVER": program("sim_redis"), "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--basetemp", tmp_path / "t", "-k",
                           " and ".join(f"not {name}" for name in NEEDS_A_REAL_SERVER), os.path.join("tests", "scripts")],

@@ -132,13 +132,11 @@ static void put_wait(struct args *args, struct copies *copies)
 static bool ask(struct copies *copies, int64_t now_ms, struct errbuf *err)
 {
     struct args args;
-    bool ok = true;
     args_init(&args);
     put_write(&args, copies);
     put_wait(&args, copies);
     struct link_command *commands = args_commands(&args);
-    for (size_t i = 0; ok && i < args.command_count; i++)
-        ok = link_send(copies->link, &commands[i], err);
+    bool ok = link_send(copies->link, commands, args.command_count, LINK_CONNECT_LIMIT_MS, err);
     free(commands);
     args_fini(&args);
     copies->asked[ASK_MAKE] = copies->asked[ASK_WRITE] = true;

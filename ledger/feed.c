@@ -124,7 +124,7 @@ static bool ask(struct feed *feed, size_t room, int64_t now_ms, struct errbuf *e
     feed->asked = feed->group_missing ? ASKED_GROUP : feed->own_first ? ASKED_OWN : ASKED_NEW;
     feed->deadline_ms = now_ms + FEED_BLOCK_MS + FEED_GRACE_MS;
     struct link_command *commands = args_commands(&args);
-    bool ok = link_send(feed->link, commands, err);
+    bool ok = link_send(feed->link, commands, 1, LINK_CONNECT_LIMIT_MS, err);
     free(commands);
     args_fini(&args);
     if (!ok) begin_again(feed);

@@ -35,5 +35,6 @@ void leap_answered(struct leap *leap)
 {
     if (!leap->in_round || leap->request.base.result == REQUEST_PENDING) return;
     leap->in_round = false;
+    leap->retry_boot_ms = leap->request.base.result == REQUEST_ANSWERED ? 0 : clock_boottime_ms() + ERRORS_RETRY_MS;
     if (leap->request.base.result == REQUEST_ANSWERED && leap->request.until_ms == leap->until_ms) leap->due = false;
 }

@@ -17,6 +17,7 @@ struct leap {
     int64_t until_ms;         /* server's time: before this nothing counts; 0: it has not leapt */
     struct channel_request request;
     bool due, in_round;
+    int64_t retry_boot_ms; /* it was refused: no round goes for it alone before */
 };
 
 /* Looks at the newest answer's time (link_clock()). A leap is logged, and due to be told. */

@@ -61,6 +61,12 @@ void link_set_password(struct redis_link *link, const struct secret *password)
 void link_close(struct redis_link *link)
 {
     if (link->context) redisFree(link->context);
+    while (link->kept_at < link->kept_count)
+        answer_free(link->kept[link->kept_at++]);
+    free(link->kept);
+    link->kept = NULL;
+    link->kept_count = link->kept_at = link->awaited = 0;
+    link->wrong_server = false;
     link->context = NULL;
     link->run_id[0] = '\0';
 }
@@ -125,7 +131,7 @@ void link_note_time(struct redis_link *link, int64_t server_ms)
     server_clock_note(&link->clock, server_ms, link->sent_boot_ms, link->received_boot_ms);
 }
 
-/* ---- one round ---- */
+/* ---- writing, reading ---- */
 
 struct timeval link_timeval(int64_t ms)
 {
@@ -162,30 +168,63 @@ static bool write_all(struct redis_link *link, int64_t deadline_ms, struct errbu
     return true;
 }
 
-/* Next answer, or NULL with err. The socket blocks, so it is read only when poll() says that there is something. */
-static struct redisReply *read_one(struct redis_link *link, int64_t deadline_ms, struct errbuf *err)
+/* The next answer of the stream. The socket blocks, so it is read only when poll() says that there is something.
+ * LINK_LOST: the caller drops the link. */
+static enum link_poll read_one(struct redis_link *link, int64_t until_ms, struct redisReply **reply, struct errbuf *err)
 {
-    void *reply = NULL;
+    void *found = NULL;
     for (;;) {
-        if (redisGetReplyFromReader(link->context, &reply) != REDIS_OK) {
+        if (redisGetReplyFromReader(link->context, &found) != REDIS_OK) {
             errbuf_set(err, "redis: the answer cannot be read: %s", link->context->errstr);
-            return NULL;
+            return LINK_LOST;
         }
-        if (reply) return reply;
-        log_flush(); /* the wait may be long */
-        int64_t left = deadline_ms - clock_boottime_ms();
+        *reply = found;
+        if (found) return LINK_ANSWER;
+        if (until_ms > 0) log_flush(); /* the wait may be long */
+        int64_t left = until_ms > 0 ? until_ms - clock_boottime_ms() : 0;
         struct pollfd fd = {.fd = link->context->fd, .events = POLLIN};
-        int ready = left > 0 ? poll(&fd, 1, (int)left) : 0;
+        int ready = poll(&fd, 1, left > 0 ? (int)left : 0);
         if (ready < 0 && errno == EINTR) continue;
-        if (ready <= 0) {
-            errbuf_set(err, "redis: no answer within the time limit of the round");
-            return NULL;
-        }
+        if (ready <= 0) return LINK_NOTHING;
         if (redisBufferRead(link->context) != REDIS_OK) {
             errbuf_set(err, "redis: reading: %s", link_words(link));
-            return NULL;
+            return LINK_LOST;
         }
     }
+}
+
+/* As read_one(), where the answer has to come by then. */
+static bool must_read(struct redis_link *link, int64_t deadline_ms, struct redisReply **reply, struct errbuf *err)
+{
+    enum link_poll got = read_one(link, deadline_ms, reply, err);
+    if (got == LINK_NOTHING) errbuf_set(err, "redis: no answer within the time limit of the round");
+    return got == LINK_ANSWER;
+}
+
+/* What is awaited comes first on the wire. */
+static bool keep_awaited(struct redis_link *link, int64_t deadline_ms, struct errbuf *err)
+{
+    if (link->awaited_until_ms < deadline_ms) deadline_ms = link->awaited_until_ms;
+    while (link->kept_count - link->kept_at < link->awaited) {
+        struct redisReply *reply;
+        if (!must_read(link, deadline_ms, &reply, err)) return false;
+        link->kept = xrealloc_array(link->kept, link->kept_count + 1, sizeof *link->kept);
+        link->kept[link->kept_count++] = reply;
+    }
+    return true;
+}
+
+static bool write_commands(struct redis_link *link, const struct link_command *commands, size_t count, int64_t limit_ms,
+                           struct errbuf *err)
+{
+    if (limit_ms != link->timeout_ms && redisSetTimeout(link->context, link_timeval(limit_ms)) != REDIS_OK)
+        return errbuf_set(err, "redis: the socket takes no time limit: %s", link_words(link));
+    link->timeout_ms = limit_ms;
+    for (size_t i = 0; i < count; i++) {
+        if (redisAppendFormattedCommand(link->context, commands[i].bytes, commands[i].len) != REDIS_OK)
+            die("ledger: out of memory for a command");
+    }
+    return write_all(link, clock_boottime_ms() + limit_ms, err);
 }
 
 /* Errors that say: this connection, or this server, is the wrong one. */
@@ -203,30 +242,17 @@ static bool look_at_errors(struct redis_link *link, struct redisReply **replies,
     return true;
 }
 
-static void append(struct redis_link *link, const struct link_command *command)
-{
-    if (redisAppendFormattedCommand(link->context, command->bytes, command->len) != REDIS_OK)
-        die("ledger: out of memory for a command");
-}
-
 bool link_ask(struct redis_link *link, const struct link_command *commands, size_t count, struct redisReply **replies,
               int64_t limit_ms, struct errbuf *err)
 {
     memset(replies, 0, count * sizeof *replies);
     if (!link->context) return errbuf_set(err, "redis: not connected");
-    if (limit_ms != link->timeout_ms && redisSetTimeout(link->context, link_timeval(limit_ms)) != REDIS_OK) {
-        errbuf_set(err, "redis: the socket takes no time limit: %s", link_words(link));
-        return link_drop(link);
-    }
-    link->timeout_ms = limit_ms;
     link->sent_boot_ms = clock_boottime_ms();
     int64_t deadline_ms = link->sent_boot_ms + limit_ms;
-    for (size_t i = 0; i < count; i++)
-        append(link, &commands[i]);
-    if (!write_all(link, deadline_ms, err)) return link_drop(link);
+    if (!write_commands(link, commands, count, limit_ms, err) || !keep_awaited(link, deadline_ms, err))
+        return link_drop(link);
     for (size_t i = 0; i < count; i++) {
-        replies[i] = read_one(link, deadline_ms, err);
-        if (!replies[i]) return link_drop(link);
+        if (!must_read(link, deadline_ms, &replies[i], err)) return link_drop(link);
     }
     link->received_boot_ms = clock_boottime_ms();
     link->round_trips++;
@@ -242,40 +268,66 @@ bool link_exchange(struct redis_link *link, const struct link_command *commands,
     return true;
 }
 
-bool link_send(struct redis_link *link, const struct link_command *command, struct errbuf *err)
+/* ---- without waiting ---- */
+
+bool link_send(struct redis_link *link, const struct link_command *commands, size_t count, int64_t limit_ms,
+               struct errbuf *err)
 {
     if (!link->context) return errbuf_set(err, "redis: not connected");
-    link->sent_boot_ms = clock_boottime_ms();
-    append(link, command);
-    return write_all(link, link->sent_boot_ms + LINK_CONNECT_LIMIT_MS, err) || link_drop(link);
+    if (link->awaited > 0) die("ledger: asked again before the answers to the last question were taken");
+    link->awaited = count;
+    link->awaited_until_ms = clock_boottime_ms() + limit_ms;
+    return write_commands(link, commands, count, limit_ms, err) || link_drop(link);
+}
+
+bool link_answer_is_here(const struct redis_link *link)
+{
+    return link->awaited == 0 || link->kept_at < link->kept_count;
+}
+
+static enum link_poll take_awaited(struct redis_link *link, int64_t until_ms, struct redisReply **reply,
+                                   struct errbuf *err)
+{
+    enum link_poll got = LINK_ANSWER;
+    *reply = NULL;
+    if (link->awaited == 0) {
+        errbuf_set(err, "redis: the connection was lost, and the answer with it");
+        return LINK_LOST;
+    }
+    if (link->kept_at == link->kept_count) {
+        link->kept_at = link->kept_count = 0;
+        got = read_one(link, until_ms, reply, err);
+    } else {
+        *reply = link->kept[link->kept_at++];
+    }
+    if (got == LINK_LOST) link_drop(link);
+    if (got != LINK_ANSWER) return got;
+    link->failures = 0;
+    if (--link->awaited == 0) link->round_trips++;
+    return LINK_ANSWER;
+}
+
+enum link_poll link_answer(struct redis_link *link, int64_t until_boot_ms, struct redisReply **reply,
+                           struct errbuf *err)
+{
+    enum link_poll got = take_awaited(link, until_boot_ms, reply, err);
+    bool over = until_boot_ms >= link->awaited_until_ms || clock_boottime_ms() >= link->awaited_until_ms;
+    if (got == LINK_NOTHING && over) {
+        errbuf_set(err, "redis: no answer within the time limit of the round");
+        link_drop(link);
+        return LINK_LOST;
+    }
+    if (got != LINK_ANSWER) return got;
+    if (!look_at_errors(link, reply, 1, err)) link->wrong_server = true;
+    if (link->awaited == 0 && link->wrong_server) link_drop(link);
+    return LINK_ANSWER;
 }
 
 enum link_poll link_receive(struct redis_link *link, struct redisReply **reply, struct errbuf *err)
 {
-    void *found = NULL;
-    *reply = NULL;
-    if (!link->context) {
-        errbuf_set(err, "redis: not connected");
-        return LINK_LOST;
-    }
-    struct pollfd fd = {.fd = link->context->fd, .events = POLLIN};
-    bool readable = poll(&fd, 1, 0) > 0;
-    if (readable && redisBufferRead(link->context) != REDIS_OK) {
-        errbuf_set(err, "redis: reading: %s", link_words(link));
-        link_drop(link);
-        return LINK_LOST;
-    }
-    if (redisGetReplyFromReader(link->context, &found) != REDIS_OK) {
-        errbuf_set(err, "redis: the answer cannot be read: %s", link->context->errstr);
-        link_drop(link);
-        return LINK_LOST;
-    }
-    if (!found) return LINK_NOTHING;
-    *reply = found;
-    link->received_boot_ms = clock_boottime_ms();
-    link->failures = 0;
-    if (look_at_errors(link, reply, 1, err)) return LINK_ANSWER;
-    answer_free(found);
+    enum link_poll got = take_awaited(link, 0, reply, err);
+    if (got != LINK_ANSWER || look_at_errors(link, reply, 1, err)) return got;
+    answer_free(*reply);
     *reply = NULL;
     link_drop(link);
     return LINK_LOST;

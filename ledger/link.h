@@ -2,6 +2,12 @@
 /*
  * link: one connection to Redis, used in rounds: write all commands, then read all answers, within one time limit.
  *
+ * link_exchange() waits for its answers. link_send() does not: link_answer() looks for them, while the caller does
+ * something else. Answers come in the order of their questions, and the link counts those that are awaited, so they
+ * cannot be taken for each other's: a question that waits for its answer (link_exchange, link_ask) first reads the ones
+ * that are awaited and keeps them for link_answer(); a second link_send() before they are taken is a mistake in the
+ * program, and ends it. What is awaited is lost with the connection.
+ *
  * link_open() finds the server (by its address, by asking sentinels, or by following a cluster to the node that holds
  * this partition), connects, authenticates, selects the database and believes only a master; link_open.c has all of
  * that. Any error drops the connection, which is never used again; a command whose answer did not come is unknown, and
@@ -96,16 +102,30 @@ MUSTCHECK bool link_exchange(struct redis_link *link, const struct link_command 
 MUSTCHECK bool link_ask(struct redis_link *link, const struct link_command *commands, size_t count,
                         struct redisReply **replies, int64_t limit_ms, struct errbuf *err);
 
-/* The server's time stood in an answer of the newest round. */
+/* The server's time stood in an answer of the newest link_exchange() or link_ask(). */
 void link_note_time(struct redis_link *link, int64_t server_ms);
 
 /* The socket, -1 while closed. */
 int link_fd(const struct redis_link *link);
 
-/* Write one command without waiting for its answer, and look for an answer without waiting: LINK_NOTHING where none is
- * complete yet. Only for feed.c, whose one command blocks. */
+/* Writes all commands and waits for no answer. limit_ms is for writing, and for link_answer(). False: as
+ * link_exchange(). */
+MUSTCHECK bool link_send(struct redis_link *link, const struct link_command *commands, size_t count, int64_t limit_ms,
+                         struct errbuf *err);
+
+/* The next answer to what link_send() wrote. LINK_NOTHING: it is not here yet, and waited for until `until_boot_ms`
+ * only (0: not at all). LINK_LOST: the link was dropped, also because the time limit is over; no more answers come.
+ * LINK_ANSWER: *reply is the caller's. An error reply that says that the connection, or the server, is the wrong one is
+ * an answer, too, and drops the link behind the last one that is awaited; err says why. */
 enum link_poll { LINK_ANSWER, LINK_NOTHING, LINK_LOST };
-MUSTCHECK bool link_send(struct redis_link *link, const struct link_command *command, struct errbuf *err);
+MUSTCHECK enum link_poll link_answer(struct redis_link *link, int64_t until_boot_ms, struct redisReply **reply,
+                                     struct errbuf *err);
+
+/* As link_answer(), for who keeps the time limit himself: it never waits, and such an error reply drops the link at
+ * once (LINK_LOST). */
 MUSTCHECK enum link_poll link_receive(struct redis_link *link, struct redisReply **reply, struct errbuf *err);
+
+/* True if link_answer() has something to say, whatever the socket says: it is here already, or lost. */
+bool link_answer_is_here(const struct redis_link *link);
 
 #endif

@@ -20,7 +20,12 @@ struct redis_link {
     int64_t timeout_ms;    /* what the socket is set to */
     char run_id[LINK_RUN_ID_BYTES];
     struct server_clock clock;
-    int64_t sent_boot_ms, received_boot_ms; /* of the newest round */
+    int64_t sent_boot_ms, received_boot_ms; /* of the newest question that waited for its answers */
+    size_t awaited;                         /* answers to link_send() that link_answer() has not handed out */
+    int64_t awaited_until_ms;               /* boot time at which they are given up */
+    struct redisReply **kept;               /* of them, those that were read already; owned */
+    size_t kept_count, kept_at;             /* how many, and the next one to be handed out */
+    bool wrong_server;                      /* one that was handed out says so */
     uint64_t round_trips;
     size_t next_host; /* which of the URL's hosts is tried next; stays at one that works */
     int failures;     /* since the last round that was answered */

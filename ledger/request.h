@@ -33,7 +33,7 @@ enum request_kind {
 };
 
 enum request_result {
-    REQUEST_PENDING,  /* not sent yet: the round was full, or has not run */
+    REQUEST_PENDING,  /* not answered yet: it is under way, or waits for the next round */
     REQUEST_ANSWERED, /* the script answered; what, stands in the request */
     REQUEST_REFUSED,  /* an error reply: nothing was changed. `error` has its text, errors_action() what to do */
     REQUEST_UNKNOWN,  /* no answer came: it may have been done or not; ask again with the same arguments */

@@ -21,19 +21,27 @@ struct queue {
     size_t count, room;
 };
 
-struct ledger_round {
-    const struct ledger *ledger;
-    struct queue queues[REQUEST_KIND_COUNT];
-    struct args args; /* used again, for its memory */
-};
-
 /* One call of a script: `count` requests from the head of its kind's queue. */
 struct call {
     enum request_kind kind;
-    struct request *request[REQUEST_BATCH_MAX];
+    struct request *request[REQUEST_BATCH_MAX]; /* NULL: forgotten while it was under way */
+    bool has_answer[REQUEST_BATCH_MAX];         /* the call's answer has an element for it */
     size_t count;
     const char *channel[REQUEST_BATCH_MAX];
     size_t channel_count;
+    bool with_text; /* of the script, not only its SHA1 */
+};
+
+struct ledger_round {
+    const struct ledger *ledger;
+    struct queue queues[REQUEST_KIND_COUNT];
+    struct args args;   /* used again, for its memory */
+    struct call *calls; /* under way */
+    size_t call_count, call_room;
+    size_t answered; /* of them, from the first on */
+    int64_t sent_boot_ms, until_boot_ms;
+    bool wants_text[SCRIPT_COUNT]; /* the server has forgotten it */
+    bool put_back;                 /* calls of the newest round are to be sent again for that */
 };
 
 struct ledger_round *round_new(const struct ledger *ledger)
@@ -49,6 +57,7 @@ void round_free(struct ledger_round **round)
     for (int kind = 0; kind < REQUEST_KIND_COUNT; kind++)
         free((*round)->queues[kind].request);
     args_fini(&(*round)->args);
+    free((*round)->calls);
     free(*round);
     *round = NULL;
 }
@@ -136,6 +145,12 @@ void round_forget(struct ledger_round *round, const struct request *request)
             if (queue->request[i] == request) remove_at(queue, i--, 1);
         }
     }
+    for (size_t c = round->answered; c < round->call_count; c++) {
+        struct call *call = &round->calls[c];
+        for (size_t i = 0; i < call->count; i++) {
+            if (call->request[i] == request) call->request[i] = NULL;
+        }
+    }
 }
 
 /* ---- words of answers that several kinds share ---- */
@@ -214,18 +229,25 @@ static size_t delivery_count(const struct call *call)
     return count;
 }
 
-/* known: the server has the script and is told its name, else it gets the text. */
-static void put_call(struct args *args, const struct ledger *ledger, struct redis_link *link, const struct call *call,
-                     bool known)
+static void put_script(struct ledger_round *round, struct call *call)
 {
-    const struct calls_kind *kind = kinds[call->kind];
-    const struct script *script = &script_table[kind->script];
-    size_t deliveries = delivery_count(call);
-    args_command(args, known ? "EVALSHA" : "EVAL");
-    if (known)
-        args_text(args, script->sha1);
+    const enum script_id id = kinds[call->kind]->script;
+    call->with_text = round->wants_text[id];
+    round->wants_text[id] = false; /* the first call brings it for those behind */
+    args_command(&round->args, call->with_text ? "EVAL" : "EVALSHA");
+    if (call->with_text)
+        args_bytes(&round->args, script_table[id].text, script_table[id].len);
     else
-        args_bytes(args, script->text, script->len);
+        args_text(&round->args, script_table[id].sha1);
+}
+
+static void put_call(struct ledger_round *round, struct redis_link *link, struct call *call)
+{
+    struct args *args = &round->args;
+    const struct ledger *ledger = round->ledger;
+    const struct calls_kind *kind = kinds[call->kind];
+    size_t deliveries = delivery_count(call);
+    put_script(round, call);
     args_number(args, (int64_t)key_count(call));
     put_keys(args, ledger, call);
     args_number(args, (int64_t)call->channel_count);
@@ -284,6 +306,7 @@ static void gather(struct queue *queue, enum request_kind kind, size_t *room, bo
         *room -= bytes < *room ? bytes : *room;
         if (channel_index(call, request->channel) == call->channel_count)
             call->channel[call->channel_count++] = request->channel;
+        call->has_answer[call->count] = request->delivery || kind == REQUEST_CHANNEL;
         call->request[call->count++] = request;
     }
     remove_at(queue, 0, call->count);
@@ -304,79 +327,156 @@ static void finish_channel_take(struct request *request)
     finish(request, REQUEST_ANSWERED, NULL);
 }
 
-static void read_call(const struct call *call, const struct redisReply *reply, struct redis_link *link)
+/* The server has forgotten the script: the call's requests wait again, and go with its text. */
+static void put_back(struct ledger_round *round, const struct call *call)
+{
+    round->wants_text[kinds[call->kind]->script] = round->put_back = true;
+    for (size_t i = 0; i < call->count; i++) {
+        if (call->request[i]) add(round, call->kind, call->request[i]);
+    }
+}
+
+static size_t answers_expected(const struct call *call)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < call->count; i++)
+        count += call->has_answer[i];
+    return count;
+}
+
+static void read_request(const struct call *call, size_t i, const struct redisReply *answer)
+{
+    struct request *request = call->request[i];
+    if (!call->has_answer[i])
+        finish_channel_take(request);
+    else if (kinds[call->kind]->read(request, answer))
+        finish(request, REQUEST_ANSWERED, NULL);
+    else
+        finish(request, REQUEST_UNKNOWN, "an answer that cannot be read");
+}
+
+/* reply NULL: none came. */
+static void read_call(struct ledger_round *round, const struct call *call, const struct redisReply *reply,
+                      struct redis_link *link)
 {
     char words[REQUEST_ERROR_SIZE] = "no answer";
     const char *error = answer_error(reply);
-    size_t expected = call->kind == REQUEST_CHANNEL ? call->count : delivery_count(call);
+    size_t expected = answers_expected(call);
     int64_t now_ms = 0;
+    if (error && script_forgotten(error) && !call->with_text) {
+        put_back(round, call);
+        return;
+    }
     bool shape = answer_count(reply) == expected + 1 && answer_number(answer_at(reply, 0), &now_ms) && now_ms > 0;
     if (error)
         answer_words(reply, words, sizeof words);
     else if (reply && !shape)
         snprintf(words, sizeof words, "an answer that cannot be read");
-    if (shape) link_note_time(link, now_ms);
-    size_t at = 1;
+    if (shape) server_clock_note(link_clock(link), now_ms, round->sent_boot_ms, clock_boottime_ms());
+    size_t at = 0;
     for (size_t i = 0; i < call->count; i++) {
-        struct request *request = call->request[i];
-        if (error || !shape)
-            finish(request, error ? REQUEST_REFUSED : REQUEST_UNKNOWN, words);
-        else if (!request->delivery && call->kind == REQUEST_TAKE)
-            finish_channel_take(request);
-        else if (kinds[call->kind]->read(request, answer_at(reply, at++)))
-            finish(request, REQUEST_ANSWERED, NULL);
-        else
-            finish(request, REQUEST_UNKNOWN, "an answer that cannot be read");
+        at += call->has_answer[i];
+        if (call->request[i] && shape)
+            read_request(call, i, answer_at(reply, at));
+        else if (call->request[i])
+            finish(call->request[i], error ? REQUEST_REFUSED : REQUEST_UNKNOWN, words);
     }
 }
 
-/* The server has forgotten some of the scripts: their calls again, with the text. */
-static bool send_texts(struct ledger_round *round, const struct call *calls, size_t count, struct redisReply **replies,
-                       struct redis_link *link, int64_t limit_ms, struct errbuf *err)
+/* The calls from the first unanswered one on have no answer. */
+static void lose(struct ledger_round *round, struct redis_link *link)
 {
-    struct redisReply **fresh = xcalloc(count, sizeof *fresh);
-    size_t *index = xcalloc(count, sizeof *index);
-    size_t again = 0;
+    while (round->answered < round->call_count)
+        read_call(round, &round->calls[round->answered++], NULL, link);
+    round->call_count = round->answered = 0;
+}
+
+static enum round_news receive(struct ledger_round *round, struct redis_link *link, int64_t until_boot_ms,
+                               struct errbuf *err)
+{
+    enum round_news news = ROUND_NOTHING;
+    if (!round_under_way(round)) return ROUND_NOTHING;
+    while (round->answered < round->call_count) {
+        struct redisReply *reply;
+        switch (link_answer(link, until_boot_ms, &reply, err)) {
+        case LINK_NOTHING: return news;
+        case LINK_LOST: lose(round, link); return ROUND_LOST;
+        case LINK_ANSWER: break;
+        }
+        read_call(round, &round->calls[round->answered++], reply, link);
+        answer_free(reply);
+        news = ROUND_ANSWERS;
+    }
+    round->call_count = round->answered = 0;
+    return link_is_open(link) ? ROUND_OVER : ROUND_LOST;
+}
+
+/* ---- a round ---- */
+
+bool round_under_way(const struct ledger_round *round)
+{
+    return round->call_count > 0;
+}
+
+int round_fd(const struct ledger_round *round, const struct redis_link *link)
+{
+    return round_under_way(round) ? link_fd(link) : -1;
+}
+
+int64_t round_wake_ms(const struct ledger_round *round, const struct redis_link *link)
+{
+    if (!round_under_way(round)) return INT64_MAX;
+    return link_answer_is_here(link) ? 0 : round->until_boot_ms;
+}
+
+static void gather_all(struct ledger_round *round)
+{
+    struct call next;
+    size_t room = LINK_ROUND_MAX_BYTES;
+    for (int kind = 0; kind < REQUEST_KIND_COUNT; kind++) {
+        for (;;) {
+            gather(&round->queues[kind], (enum request_kind)kind, &room, round->call_count == 0, &next);
+            if (next.count == 0) break;
+            if (round->call_count == round->call_room) {
+                round->call_room = round->call_room ? round->call_room * 2 : 4;
+                round->calls = xrealloc_array(round->calls, round->call_room, sizeof *round->calls);
+            }
+            round->calls[round->call_count++] = next;
+        }
+    }
+}
+
+bool round_send(struct ledger_round *round, struct redis_link *link, int64_t limit_ms, struct errbuf *err)
+{
+    if (round_under_way(round)) die("ledger: a round is sent before the last one is over");
+    round->put_back = false;
+    if (round_pending(round) == 0) return true;
+    if (!link_is_open(link)) return errbuf_set(err, "redis: not connected");
     args_clear(&round->args);
-    for (size_t i = 0; i < count; i++) {
-        const char *error = answer_error(replies[i]);
-        if (!error || !script_forgotten(error)) continue;
-        put_call(&round->args, round->ledger, link, &calls[i], false);
-        index[again++] = i;
-    }
-    bool ok = again == 0 || args_exchange(&round->args, link, fresh, limit_ms, err);
-    for (size_t i = 0; i < again; i++) {
-        answer_free(replies[index[i]]);
-        replies[index[i]] = fresh[i];
-    }
-    free(index);
-    free(fresh);
+    gather_all(round);
+    for (size_t i = 0; i < round->call_count; i++)
+        put_call(round, link, &round->calls[i]);
+    struct link_command *commands = args_commands(&round->args);
+    round->sent_boot_ms = clock_boottime_ms();
+    round->until_boot_ms = round->sent_boot_ms + limit_ms;
+    bool ok = link_send(link, commands, round->call_count, limit_ms, err);
+    if (!ok) lose(round, link);
+    free(commands);
     return ok;
+}
+
+enum round_news round_receive(struct ledger_round *round, struct redis_link *link, struct errbuf *err)
+{
+    return receive(round, link, 0, err);
 }
 
 bool round_run(struct ledger_round *round, struct redis_link *link, int64_t limit_ms, struct errbuf *err)
 {
-    if (round_pending(round) == 0) return true;
-    if (!link_is_open(link)) return errbuf_set(err, "redis: not connected");
-    args_clear(&round->args);
-    struct call *calls = NULL, next;
-    size_t count = 0, room = LINK_ROUND_MAX_BYTES;
-    for (int kind = 0; kind < REQUEST_KIND_COUNT; kind++) {
-        for (;;) {
-            gather(&round->queues[kind], (enum request_kind)kind, &room, count == 0, &next);
-            if (next.count == 0) break;
-            calls = xrealloc_array(calls, count + 1, sizeof *calls);
-            calls[count++] = next;
+    do {
+        if (!round_send(round, link, limit_ms, err)) return false;
+        while (round_under_way(round)) {
+            if (receive(round, link, round->until_boot_ms, err) == ROUND_LOST) return false;
         }
-    }
-    for (size_t i = 0; i < count; i++)
-        put_call(&round->args, round->ledger, link, &calls[i], true);
-    struct redisReply **replies = xcalloc(count, sizeof *replies);
-    bool ok = args_exchange(&round->args, link, replies, limit_ms, err);
-    if (ok) ok = send_texts(round, calls, count, replies, link, limit_ms, err);
-    for (size_t i = 0; i < count; i++)
-        read_call(&calls[i], replies[i], link);
-    args_free_replies(replies, count);
-    free(calls);
-    return ok;
+    } while (round->put_back);
+    return true;
 }

@@ -229,7 +229,7 @@ static void intake_entry(struct worker *w, const struct feed_entry *entry)
 size_t intake_entries(struct worker *w, const struct feed_batch *batch, size_t from)
 {
     size_t at = from;
-    while (at < batch->count && w->slots_used < w->slot_count) {
+    while (at < batch->count && slots_free(w) > 0) {
         const struct feed_entry *entry = &batch->entries[at++];
         if (entry->deleted) /* trimmed by somebody; what had a row comes again from the agenda */
             log_event_limited(LOG_LEVEL_WARN, "input.lost", LOG_S("entry", entry->id),

@@ -157,24 +157,31 @@ static int64_t wake_of_work(const struct worker *w)
     int64_t until = work_has_room(w) ? feed_wake_ms(w->feed) : INT64_MAX;
     int64_t wake = link_next_try_ms(w->link);
     if (link_is_open(w->link) && !w->at_home) wake = w->next_home_check_ms;
-    if (work_connected(w)) {
+    if (round_under_way(w->round)) { /* all that asks Redis comes after it */
+        wake = round_wake_ms(w->round, w->link);
+    } else if (work_connected(w)) {
         bool reads_agenda =
             !w->stopping && w->take_count == 0 && w->slots_used < w->slot_count && copies_open(w->copies);
         wake = reads_agenda && w->next_agenda_ms < w->next_heartbeat_ms ? w->next_agenda_ms : w->next_heartbeat_ms;
-        if (copies_wake_ms(w->copies) < wake) wake = copies_wake_ms(w->copies);
     }
+    if (work_connected(w) && copies_wake_ms(w->copies) < wake) wake = copies_wake_ms(w->copies);
     return wake < until ? wake : until;
+}
+
+static bool waits_for_round(const struct worker *w, const struct slot *slot)
+{
+    if (slot->phase == SLOT_CLAIM) return slot->claim_sent || copies_open(w->copies);
+    return slot->phase == SLOT_FREEZE || slot->phase == SLOT_SETTLE;
 }
 
 static int64_t wake_of_slot(const struct worker *w, const struct slot *slot, int64_t now)
 {
-    bool waits = slot->phase == SLOT_CLAIM || slot->phase == SLOT_FREEZE || slot->phase == SLOT_SETTLE;
+    bool sends = work_connected(w) && !round_under_way(w->round);
     if (slot->phase == SLOT_LOGIN) return now + 100;
-    if (slot->phase == SLOT_PREPARE && work_connected(w)) return slot->renew_boot_ms;
+    if (slot->phase == SLOT_PREPARE && sends) return slot->renew_boot_ms;
     if (slot->phase == SLOT_PAUSE) return slot->pause_boot_ms;
     if (slot->phase == SLOT_COPIES) return slot->deadline_boot_ms;
-    if (slot->phase == SLOT_CLAIM && !slot->claim_sent && !copies_open(w->copies)) return INT64_MAX;
-    if (!waits || !work_connected(w)) return INT64_MAX;
+    if (!sends || !waits_for_round(w, slot)) return INT64_MAX;
     if (slot->retry_boot_ms > now) return slot->retry_boot_ms;
     return now + (transfer_in_flight(w->pool) > 0 ? 1 : 0);
 }
@@ -199,6 +206,7 @@ static void wait_for_something(struct process *p)
     struct transfer_fd fds[] = {{.fd = feed_fd(w->feed)},
                                 {.fd = p->service.signal_fd},
                                 {.fd = metrics_http_fd(p->service.http)},
+                                {.fd = round_fd(w->round, w->link)},
                                 {.fd = work_connected(w) ? copies_fd(w->copies) : -1}}; /* else nobody reads it */
     transfer_wait(w->pool, fds, sizeof fds / sizeof fds[0], service_timeout_ms(&p->service, wait_ms(p)));
     service_turned(&p->service);
@@ -271,22 +279,28 @@ static bool compare_pauses(struct process *p)
     reads_channels_free(&channels);
     for (size_t i = 0; i < w->lane_count; i++) {
         if (!w->lanes[i].channel->paused) continue;
-        w->lanes[i].pause_due = false;
+        word_drop(&w->lanes[i].pause);
         settle_pause(w, &w->lanes[i], WORKER_PAUSED_BY_CONFIG);
     }
     return true;
 }
 
-static void chores(struct process *p)
+static void give_up(struct process *p)
+{
+    struct worker *w = &p->worker;
+    if (!w->stopping || p->given_up || clock_boottime_ms() < w->grace_end_boot_ms) return;
+    p->given_up = true;
+    send_give_up(w);
+}
+
+/* What asks Redis and waits for the answer, now and then. Between two rounds: then the answer comes at once, and while
+ * Redis hangs a round is under way, and the loop turns. */
+static void ask(struct process *p)
 {
     struct errbuf err = {{0}};
     struct worker *w = &p->worker;
+    work_ask(w);
     int64_t now = clock_boottime_ms();
-    gauges_update(&p->gauges, w);
-    if (w->stopping && !p->given_up && now >= w->grace_end_boot_ms) {
-        p->given_up = true;
-        send_give_up(w);
-    }
     if (w->until_idle && !w->stopping) check_idle(p, now);
     if (!p->pauses_compared && work_connected(w)) p->pauses_compared = compare_pauses(p);
     if (!work_connected(w) || now < w->next_heartbeat_ms) return;
@@ -331,13 +345,18 @@ void process_turn(struct process *p)
     log_hold();
     handle_signals(p);
     send_collect(w);
+    round_hear(w);
+    if (!round_under_way(w->round)) ask(p);
+    round_begin(w);
+    round_heed(w);
     work_take_in(w);
-    if (round_due(w, clock_boottime_ms())) round_turn(w);
+    round_begin(w);
     copied_turn(w);
     spool_keep(w, false);
     send_waiting(w);
     prepare_waiting(w);
-    chores(p);
+    give_up(p);
+    gauges_update(&p->gauges, w);
     log_release();
 }
 

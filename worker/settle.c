@@ -25,29 +25,26 @@
 
 /* ---- what is told about the channel ---- */
 
-static void tell(struct worker *w, struct lane *lane, struct channel_request *request, bool *due, enum channel_op op,
-                 const char *text)
+/* Returns what waits to be told now. */
+static struct channel_request *tell(struct worker *w, struct lane *lane, struct word *word, enum channel_op op,
+                                    const char *text)
 {
-    if (*due) return; /* it is being told already */
-    memset(request, 0, sizeof *request);
-    request->base.channel = lane->channel->name;
-    request->op = op;
-    request->text = text;
-    *due = true;
-    if (lane->telling) return;
+    struct channel_request *request = word_put(word, lane->channel->name, op, text);
+    if (lane->telling) return request;
     lane->telling = true;
     lane->next_telling = w->telling;
     w->telling = lane;
+    return request;
 }
 
 void settle_pause(struct worker *w, struct lane *lane, const char *why)
 {
-    tell(w, lane, &lane->pause, &lane->pause_due, CHANNEL_PAUSE, why);
+    (void)tell(w, lane, &lane->pause, CHANNEL_PAUSE, why);
 }
 
 void settle_lift(struct worker *w, struct lane *lane, const char *why)
 {
-    tell(w, lane, &lane->pause, &lane->pause_due, CHANNEL_LIFT, why);
+    (void)tell(w, lane, &lane->pause, CHANNEL_LIFT, why);
 }
 
 /* A platform that cannot be reached is asked by one probe after growing pauses, not by every delivery. */
@@ -56,10 +53,10 @@ static void note_health(struct worker *w, struct slot *slot)
     struct lane *lane = slot->lane;
     if (slot->transfer_end == TRANSFER_FAILED) {
         lane->healthy = false;
-        tell(w, lane, &lane->health, &lane->health_due, CHANNEL_FAIL, NULL);
+        (void)tell(w, lane, &lane->health, CHANNEL_FAIL, NULL);
     } else if (slot->transfer_end == TRANSFER_ANSWERED && !lane->healthy) {
         lane->healthy = true;
-        tell(w, lane, &lane->health, &lane->health_due, CHANNEL_RECOVER, NULL);
+        (void)tell(w, lane, &lane->health, CHANNEL_RECOVER, NULL);
     }
 }
 
@@ -68,16 +65,15 @@ void settle_health(struct worker *w, struct lane *lane, int64_t failures)
     if (failures < BREAKER_FAILURES) return;
     int64_t wait_ms =
         backoff_ms((int)(failures - BREAKER_FAILURES + 1), BREAKER_BASE_MS, BREAKER_CAP_MS, random_below(UINT32_MAX));
-    tell(w, lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, CHANNEL_BREAKER);
-    lane->block.until_ms = ledger_now(w) + wait_ms;
+    tell(w, lane, &lane->block, CHANNEL_BLOCK, CHANNEL_BREAKER)->until_ms = ledger_now(w) + wait_ms;
     log_event(LOG_LEVEL_WARN, "channel.breaker", LOG_S("channel", lane->channel->name), LOG_I("failures", failures),
               LOG_I("wait_ms", wait_ms));
 }
 
 static void block(struct worker *w, struct lane *lane, const char *why, int64_t until_ms)
 {
-    tell(w, lane, &lane->block, &lane->block_due, CHANNEL_BLOCK, why);
-    if (lane->block.until_ms < until_ms) lane->block.until_ms = until_ms;
+    struct channel_request *request = tell(w, lane, &lane->block, CHANNEL_BLOCK, why);
+    if (request->until_ms < until_ms) request->until_ms = until_ms;
 }
 
 static void channel_effects(struct worker *w, struct slot *slot)
@@ -146,6 +142,7 @@ static void done(struct worker *w, struct slot *slot, enum delivery_state state)
 
 static void decide(struct worker *w, struct slot *slot)
 {
+    round_recall(w, slot); /* a note of the request, at the end of the grace time; a decision for another server */
     if (!attempt_report_decide(&slot->report, &slot->row, &slot->lane->channel->policy, ledger_now(w), &slot->decision,
                                &slot->decide)) { /* it stands there already */
         done(w, slot, slot->row.state);
@@ -157,10 +154,7 @@ static void decide(struct worker *w, struct slot *slot)
 
 void settle_review(struct worker *w, struct slot *slot)
 {
-    if (slot->phase != SLOT_SETTLE || !attempt_report_to(&slot->report, link_run_id(w->link))) return;
-    if (slot->in_round) round_forget(w->round, &slot->decide.base);
-    slot->in_round = false;
-    decide(w, slot);
+    if (slot->phase == SLOT_SETTLE && attempt_report_to(&slot->report, link_run_id(w->link))) decide(w, slot);
 }
 
 void settle_begin(struct worker *w, struct slot *slot)

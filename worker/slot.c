@@ -17,6 +17,11 @@ int64_t ledger_now(const struct worker *w)
     return server_clock_now(link_clock(w->link), clock_boottime_ms());
 }
 
+int slots_free(const struct worker *w)
+{
+    return w->slot_count - w->slots_used - (int)w->take_count;
+}
+
 /* The first that is free: what was read first is claimed first. */
 struct slot *slot_acquire(struct worker *w)
 {
@@ -74,6 +79,7 @@ void slot_release(struct worker *w, struct slot *slot)
         slot->lane->slots--;
         lane_refill(w, slot->lane);
     }
+    round_recall(w, slot);
     if (slot->renewing) round_forget(w->round, &slot->renew.base);
     slot_request_drop(slot);
     if (slot->has_content) content_fini(&slot->content);

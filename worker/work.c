@@ -15,11 +15,6 @@
 #include "runtime/die.h"
 #include "runtime/log.h"
 
-static int slots_free(const struct worker *w)
-{
-    return w->slot_count - w->slots_used - (int)w->take_count;
-}
-
 bool work_has_room(const struct worker *w)
 {
     return w->backlog.count == 0 && slots_free(w) > 0 && !w->stopping && work_connected(w) && copies_open(w->copies);
@@ -230,17 +225,20 @@ static void tidy(struct worker *w, int64_t now)
     w->next_tidy_ms = now + idle_ms;
 }
 
-void work_take_in(struct worker *w)
+void work_ask(struct worker *w)
 {
     int64_t now = clock_boottime_ms();
     keep_link(w);
     spool_look(w, now); /* what is known already comes before what is to be done */
+    if (w->stopping || !work_connected(w)) return;
+    bool takes = w->take_count == 0 && slots_free(w) > 0 && copies_open(w->copies);
+    if (takes && now >= w->next_agenda_ms) read_agenda(w, now);
+    if (now >= w->next_reclaim_ms) reclaim(w, now);
+    if (now >= w->next_tidy_ms) tidy(w, now);
+}
+
+void work_take_in(struct worker *w)
+{
     if (w->backlog.count > 0) drain_backlog(w);
-    if (!w->stopping && work_connected(w)) {
-        bool takes = w->take_count == 0 && slots_free(w) > 0 && copies_open(w->copies);
-        if (takes && now >= w->next_agenda_ms) read_agenda(w, now);
-        if (now >= w->next_reclaim_ms) reclaim(w, now);
-        if (now >= w->next_tidy_ms) tidy(w, now);
-    }
     read_feed(w);
 }

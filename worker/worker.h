@@ -7,12 +7,13 @@
  * many slots it holds, its session, its breaker's memory.
  *
  *   intake.c   entry or taken work -> a slot with a frozen request           -> SLOT_CLAIM
- *   round.c    claims, settlements, takes of a turn in one round trip
+ *   round.c    claims, settlements, takes in rounds, of which one is under way while the loop goes on
  *   claimed.c  what the answer to a claim leads to                           SLOT_CLAIM -> SLOT_PREPARE or send.c
  *   prepare.c  steps, and the request made of them goes to the ledger        SLOT_PREPARE -> SLOT_FREEZE -> send.c
  *                                                                            SLOT_PREPARE <-> SLOT_PAUSE
  *   send.c     login and the write request; the only file that starts one    SLOT_LOGIN -> SLOT_SENDING
  *   copied.c   where copies are waited for, between these two                SLOT_COPIES
+ *   word.c     what is to be told about a channel meanwhile
  *   settle.c   outcome -> decision of core/ -> what the ledger is to write   SLOT_SETTLE -> SLOT_FREE
  *
  * One thread; nothing here is shared.
@@ -43,6 +44,7 @@
 #include "session/keeper.h"
 #include "worker/attempt.h"
 #include "worker/tally.h"
+#include "worker/word.h"
 
 #define WORKER_HEARTBEAT_MS         10000
 #define WORKER_RECLAIM_MS           5000
@@ -78,15 +80,14 @@ struct owner {
 struct lane {
     struct owner owner;
     struct channel *channel;
-    int slots;                                   /* held by this channel now */
-    struct keeper keeper;                        /* of channels with sessions */
-    struct outcome login_outcome;                /* of the last login, where it failed */
-    bool login_failed;                           /* until its waiters were told */
-    bool more;                                   /* deliveries wait for it: a slot that comes free is theirs */
-    bool healthy;                                /* our last word to the ledger about this channel was a success */
-    struct channel_request pause, block, health; /* what is to be told about the channel */
-    bool pause_due, block_due, health_due;       /* to be told, or in the round */
-    bool telling;                                /* in the worker's list of lanes of which one of these is true */
+    int slots;                        /* held by this channel now */
+    struct keeper keeper;             /* of channels with sessions */
+    struct outcome login_outcome;     /* of the last login, where it failed */
+    bool login_failed;                /* until its waiters were told */
+    bool more;                        /* deliveries wait for it: a slot that comes free is theirs */
+    bool healthy;                     /* our last word to the ledger about this channel was a success */
+    struct word pause, block, health; /* what is to be told about the channel */
+    bool telling;                     /* in the worker's list of lanes of which one of these is due */
     struct lane *next_telling;
     bool pause_unsure;     /* an answer to `pause` was lost: it may be this one that paused */
     const char *pause_why; /* for the alert; NULL: there is none */
@@ -96,8 +97,8 @@ struct lane {
 struct slot {
     struct owner owner;
     enum slot_phase phase; /* this and what follows is looked at in every turn: it stands close together */
-    bool in_round;         /* its request waits in the ledger's round */
-    bool renewing;         /* renew waits in the ledger's round */
+    bool in_round;         /* its request is in the ledger's round, and the answer was not looked at */
+    bool renewing;         /* so is renew */
     bool claim_sent;       /* the ledger may have granted it */
     int64_t retry_boot_ms; /* the ledger refused it for now: not before */
     int64_t ready_boot_ms; /* since when it waits for a round */
@@ -165,6 +166,7 @@ struct worker {
     struct feed *feed;
     struct copies *copies; /* NULL: none are waited for */
     struct ledger_round *round;
+    bool round_heard; /* answers came that round_heed() has not looked at */
     struct leap leap;
     struct comeback comeback;
     struct spool *spool; /* NULL: outcomes are kept in memory only */
@@ -185,6 +187,7 @@ struct worker {
     struct take_request takes[AGENDA_DUE_MAX];
     struct take_channel take_channels[AGENDA_DUE_MAX];
     size_t take_count;
+    bool takes_in_round;
     int64_t takes_since_ms; /* boot time */
     bool stopping, until_idle;
     bool at_home;               /* the server that the link speaks to is this environment's */
@@ -199,6 +202,8 @@ struct worker {
 /* ---- slots (slot.c) ---- */
 /* The server's time, at the earliest. */
 int64_t ledger_now(const struct worker *w);
+/* Those that are not in use, nor kept for what is asked of the agenda. */
+int slots_free(const struct worker *w);
 struct slot *slot_acquire(struct worker *w); /* in SLOT_CLAIM, with a token; NULL where all are in use */
 void slot_release(struct worker *w, struct slot *slot);
 void slot_phase_set(struct slot *slot, enum slot_phase phase);
@@ -224,16 +229,22 @@ void intake_claim(struct worker *w, struct slot *slot);
 bool work_connected(const struct worker *w);
 /* It is the environment `theirs`: the worker is told to stop, with words. */
 void work_foreign(struct worker *w, const char *theirs);
-/* Connection, agenda, feed: fills free slots. */
+/* Connection, agenda, what dead workers left: what asks Redis and waits for the answer. Between two rounds. */
+void work_ask(struct worker *w);
+/* What the feed has brought: fills free slots. */
 void work_take_in(struct worker *w);
 /* True if new entries may be asked for. */
 bool work_has_room(const struct worker *w);
 
 /* ---- round.c ---- */
-/* True if a round should run now. */
-bool round_due(const struct worker *w, int64_t now_boot_ms);
-/* Everything that waits for the ledger, in one round trip. */
-void round_turn(struct worker *w);
+/* Sends everything that waits for the ledger, if a round is due and none is under way. */
+void round_begin(struct worker *w);
+/* Reads what the ledger has answered. What it says of slots is looked at by round_heed(), so that the next round can
+ * leave first. */
+void round_hear(struct worker *w);
+void round_heed(struct worker *w);
+/* The slot's request in the round, if there is one, is not what it asks any more. */
+void round_recall(struct worker *w, struct slot *slot);
 
 /* ---- claimed.c ---- */
 /* The ledger has answered the slot's claim, or not. */
@@ -283,7 +294,8 @@ void prepare_renewed(struct worker *w, struct slot *slot);
 /* ---- settle.c ---- */
 /* The attempt is over: decides with the row as it is known. */
 void settle_begin(struct worker *w, struct slot *slot);
-/* Before a round: what was decided for another server than the one that it would be told to is decided again. */
+/* Before a round: what was decided for another server than the one that it would be told to is decided again. What is
+ * under way was told to that one. */
 void settle_review(struct worker *w, struct slot *slot);
 /* The ledger has answered the slot's decision, or not. */
 void settle_answered(struct worker *w, struct slot *slot);

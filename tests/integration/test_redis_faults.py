@@ -73,6 +73,29 @@ def test_redis_stands_still_for_20_s_after_the_answer():
 
 
 @together.test
+def test_the_loop_turns_while_the_answer_to_a_round_is_awaited():
+    with Fleet(["mastodon"], channel=UNPACED, metrics=True, config={"redis": {"round_limit_ms": 60_000}}) as fleet:
+        delivery, worker = held_write(fleet)
+        fleet.sim.fault("hold", "mastodon", limit_ms=60_000)
+        other, = fleet.add_many("mastodon/brand", ["it-2"])
+        wait_for(lambda: len(fleet.sim.get("state")["holding"]) == 2, what="both writes")
+        first = fleet.sim.get("state")["holding"][0]
+        fleet.redis.pause()
+        fleet.sim.release(id=first["id"])
+        wait_for(lambda: fleet.metric("landfall_unsettled_outcomes") == 1, what="an outcome whose round hangs")
+        turns = fleet.metric("landfall_loop_turns_total")
+        fleet.sim.release()
+        wait_for(lambda: fleet.metric("landfall_in_flight") == 0, what="the other transfer's end")
+        assert fleet.metric("landfall_unsettled_outcomes") == 2 and fleet.metric("landfall_loop_turns_total") > turns
+        assert fleet.get("/live")[0] == 200 and fleet.metric("landfall_ledger_errors_total", word="lost") is None
+        fleet.redis.resume()
+        for name in (delivery, other):
+            fleet.wait_state(name, "published")
+        fleet.check_judge(**{delivery: 1, other: 1})
+        assert worker.stop() == 0
+
+
+@together.test
 def test_redis_is_killed_and_comes_back_with_its_data():
     with Fleet(["mastodon"], redis_options={"appendonly": "yes", "appendfsync": "always"}) as fleet:
         delivery, worker = held_write(fleet)

@@ -12,7 +12,7 @@
 static bool is_idle(const struct worker *w)
 {
     return w->slots_used == 0 && w->take_count == 0 && w->backlog.count == 0 && work_connected(w) && !w->stopping &&
-           feed_fd(w->feed) >= 0;
+           !round_under_way(w->round) && feed_fd(w->feed) >= 0;
 }
 
 void sim_worker_run(struct sim_process *p)

@@ -3,6 +3,7 @@
 #include "ledger/round.h"
 #include "test.h"
 
+#include <poll.h>
 #include <signal.h>
 
 #include "fake_server.h"
@@ -211,6 +212,121 @@ static void what_does_not_fit_waits_for_the_next_round(void **state)
     fake_server_stop(&server);
 }
 
+/* As a loop does: looks again and again until there is news. */
+static enum round_news next_news(struct ledger_round *round, struct redis_link *link)
+{
+    struct errbuf err;
+    enum round_news news;
+    do {
+        struct pollfd fd = {.fd = round_fd(round, link), .events = POLLIN};
+        poll(&fd, 1, LIMIT_MS);
+        news = round_receive(round, link, &err);
+    } while (news == ROUND_NOTHING && round_under_way(round));
+    return news;
+}
+
+static void a_round_is_answered_while_another_gathers(void **state)
+{
+    (void)state;
+    const char *const lines[] = {OK_1, "*3\r\n{now}" LATE "*1\r\n$8\r\nrerender\r\n", OK_1, NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct redis_link *link = open_link(&server);
+    struct ledger_round *round = round_new(&ledger);
+    struct claim_request claims[] = {claim_of("blog/main/a"), claim_of("blog/main/b")};
+    static struct decide_request first, second;
+    struct errbuf err;
+    decide_of(&first, "blog/main/c");
+    decide_of(&second, "blog/main/d");
+    assert_int_equal(round_receive(round, link, &err), ROUND_NOTHING);
+    assert_int_equal(round_fd(round, link), -1);
+    round_settle(round, &first);
+    round_claim(round, &claims[0]);
+    round_claim(round, &claims[1]);
+    assert_true(round_send(round, link, LIMIT_MS, &err));
+    assert_true(round_under_way(round));
+    assert_true(round_wake_ms(round, link) >= clock_boottime_ms());
+    assert_int_equal(round_pending(round), 0);
+    round_settle(round, &second);
+    round_forget(round, &claims[1].base);
+    memset(&claims[1], 0x5a, sizeof claims[1]); /* it is somebody else's memory now */
+    struct claim_request before = claims[1];
+    while (next_news(round, link) != ROUND_OVER)
+        ;
+    assert_false(round_under_way(round));
+    assert_int_equal(first.base.result, REQUEST_ANSWERED);
+    assert_int_equal(claims[0].base.result, REQUEST_ANSWERED);
+    assert_int_equal(claims[0].answer, CLAIM_LATE);
+    assert_memory_equal(&claims[1], &before, sizeof before);
+    assert_int_equal(second.base.result, REQUEST_PENDING);
+    assert_true(round_run(round, link, LIMIT_MS, &err));
+    assert_int_equal(second.base.result, REQUEST_ANSWERED);
+    round_free(&round);
+    link_free(&link);
+    fake_server_stop(&server);
+}
+
+static void a_forgotten_script_goes_with_its_text(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"-NOSCRIPT No matching script\r\n",
+                                 OK_1,
+                                 "-NOSCRIPT No matching script\r\n",
+                                 OK_1,
+                                 "-NOSCRIPT No matching script\r\n",
+                                 "-NOSCRIPT No matching script\r\n",
+                                 NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct redis_link *link = open_link(&server);
+    struct ledger_round *round = round_new(&ledger);
+    static struct decide_request request;
+    struct errbuf err;
+    decide_of(&request, "blog/main/a");
+    round_settle(round, &request);
+    assert_true(round_send(round, link, LIMIT_MS, &err)); /* a loop: with the next round */
+    assert_int_equal(next_news(round, link), ROUND_OVER);
+    assert_int_equal(request.base.result, REQUEST_PENDING);
+    assert_int_equal(round_pending(round), 1);
+    assert_true(round_send(round, link, LIMIT_MS, &err));
+    assert_int_equal(next_news(round, link), ROUND_OVER);
+    assert_int_equal(request.base.result, REQUEST_ANSWERED);
+    round_settle(round, &request);
+    assert_true(round_run(round, link, LIMIT_MS, &err)); /* in the same run */
+    assert_int_equal(request.base.result, REQUEST_ANSWERED);
+    round_settle(round, &request);
+    assert_true(round_run(round, link, LIMIT_MS, &err)); /* who forgets it with its text before him refuses it */
+    assert_int_equal(request.base.result, REQUEST_REFUSED);
+    round_free(&round);
+    link_free(&link);
+    fake_server_stop(&server);
+}
+
+/* A connection that another question found dead: the round under way is lost, and only it. */
+static void a_round_is_lost_with_the_connection_it_was_sent_by(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"close", NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct redis_link *link = open_link(&server);
+    struct ledger_round *round = round_new(&ledger);
+    struct claim_request claim = claim_of("blog/main/a");
+    struct errbuf err;
+    round_claim(round, &claim);
+    assert_true(round_send(round, link, LIMIT_MS, &err));
+    link_close(link);
+    assert_true(link_open(link, &err));
+    assert_int_equal(round_wake_ms(round, link), 0);
+    assert_int_equal(round_receive(round, link, &err), ROUND_LOST);
+    assert_int_equal(claim.base.result, REQUEST_UNKNOWN);
+    assert_false(round_under_way(round));
+    assert_true(link_is_open(link));
+    round_free(&round);
+    link_free(&link);
+    fake_server_stop(&server);
+}
+
 static void a_stale_row_that_cannot_be_read_is_an_error(void **state)
 {
     (void)state;
@@ -248,6 +364,9 @@ int main(void)
         cmocka_unit_test(an_error_reply_refuses_the_call),
         cmocka_unit_test(a_forgotten_script_is_sent_in_the_same_run),
         cmocka_unit_test(what_does_not_fit_waits_for_the_next_round),
+        cmocka_unit_test(a_round_is_answered_while_another_gathers),
+        cmocka_unit_test(a_forgotten_script_goes_with_its_text),
+        cmocka_unit_test(a_round_is_lost_with_the_connection_it_was_sent_by),
         cmocka_unit_test(a_stale_row_that_cannot_be_read_is_an_error),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -6,7 +6,9 @@
 #include "test.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fake_server.h"
 
@@ -175,6 +177,157 @@ static void a_silent_server_costs_one_time_limit(void **state)
     fake_server_stop(&server);
 }
 
+static bool send_pings(struct redis_link *link, size_t count)
+{
+    struct args args;
+    struct errbuf err;
+    ping(&args, count);
+    struct link_command *commands = args_commands(&args);
+    bool ok = link_send(link, commands, count, LIMIT_MS, &err);
+    free(commands);
+    args_fini(&args);
+    return ok;
+}
+
+static void ask_ping(struct redis_link *link, const char *answer)
+{
+    struct args args;
+    struct errbuf err;
+    redisReply *reply;
+    ping(&args, 1);
+    if (!args_exchange(&args, link, &reply, LIMIT_MS, &err)) fail_msg("%s", err.text);
+    assert_string_equal(reply->str, answer);
+    answer_free(reply);
+    args_fini(&args);
+}
+
+static void take_answer(struct redis_link *link, const char *answer)
+{
+    struct errbuf err;
+    redisReply *reply;
+    assert_int_equal(link_answer(link, clock_boottime_ms() + LIMIT_MS, &reply, &err), LINK_ANSWER);
+    assert_string_equal(reply->str, answer);
+    answer_free(reply);
+}
+
+/* A question that waits for its answer, asked while others are awaited: each gets its own. */
+static void answers_are_not_mixed_up(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"+one\r\n", "+two\r\n", "+three\r\n", "+four\r\n", "+five\r\n", "+six\r\n", NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct redis_link *link = link_to(&server, NULL);
+    struct errbuf err;
+    assert_true(link_open(link, &err));
+    uint64_t trips = link_round_trips(link);
+    assert_true(send_pings(link, 3));
+    ask_ping(link, "four");
+    assert_true(link_answer_is_here(link));
+    take_answer(link, "one");
+    ask_ping(link, "five");
+    take_answer(link, "two");
+    take_answer(link, "three");
+    assert_int_equal(link_round_trips(link), trips + 3);
+    assert_true(send_pings(link, 1));
+    take_answer(link, "six");
+    redisReply *reply;
+    assert_int_equal(link_answer(link, 0, &reply, &err), LINK_LOST); /* nothing is awaited */
+    link_free(&link);
+    fake_server_stop(&server);
+}
+
+/* Where answers cannot be told apart any more, the program ends. */
+static void asking_before_the_answers_were_taken_ends_the_program(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"+one\r\n", NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct redis_link *link = link_to(&server, NULL);
+        struct errbuf err;
+        if (freopen("/dev/null", "w", stderr) == NULL) _exit(0);
+        if (link_open(link, &err) && send_pings(link, 1)) (void)!send_pings(link, 1);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    fake_server_stop(&server);
+}
+
+static void what_is_awaited_is_lost_with_the_connection(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"+one\r\n", "close", NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct redis_link *link = link_to(&server, NULL);
+    struct errbuf err;
+    struct args args;
+    redisReply *reply;
+    assert_true(link_open(link, &err));
+    assert_true(send_pings(link, 1));
+    ping(&args, 1);
+    assert_false(args_exchange(&args, link, &reply, LIMIT_MS, &err)); /* it has read "one" by then */
+    assert_true(link_answer_is_here(link));
+    assert_int_equal(link_answer(link, 0, &reply, &err), LINK_LOST);
+    assert_true(link_open(link, &err)); /* another connection owes nothing */
+    assert_int_equal(link_answer(link, 0, &reply, &err), LINK_LOST);
+    assert_true(link_is_open(link));
+    args_fini(&args);
+    link_free(&link);
+    fake_server_stop(&server);
+}
+
+static void an_awaited_answer_has_its_time_limit(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"hang", NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct redis_link *link = link_to(&server, NULL);
+    struct errbuf err;
+    redisReply *reply;
+    int64_t before = clock_boottime_ms();
+    enum link_poll got;
+    assert_true(link_open(link, &err));
+    assert_true(send_pings(link, 1));
+    while ((got = link_answer(link, clock_boottime_ms() + 20, &reply, &err)) == LINK_NOTHING)
+        ;
+    assert_int_equal(got, LINK_LOST);
+    assert_true(clock_boottime_ms() - before >= LIMIT_MS);
+    assert_contains(err.text, "time limit");
+    assert_false(link_is_open(link));
+    link_free(&link);
+    fake_server_stop(&server);
+}
+
+static void a_wrong_server_is_left_behind_its_last_answer(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"-READONLY x\r\n", "+two\r\n", NULL};
+    struct fake_server server = {0};
+    fake_server_start(&server, lines);
+    struct redis_link *link = link_to(&server, NULL);
+    struct errbuf err;
+    redisReply *reply;
+    assert_true(link_open(link, &err));
+    assert_true(send_pings(link, 2));
+    assert_int_equal(link_answer(link, clock_boottime_ms() + LIMIT_MS, &reply, &err), LINK_ANSWER);
+    assert_int_equal(reply->type, REDIS_REPLY_ERROR);
+    answer_free(reply);
+    assert_true(link_is_open(link));
+    take_answer(link, "two");
+    assert_false(link_is_open(link));
+    assert_contains(err.text, "READONLY");
+    link_free(&link);
+    fake_server_stop(&server);
+}
+
 static void errors_that_mean_another_server_drop_the_link(void **state)
 {
     (void)state;
@@ -273,6 +426,11 @@ int main(void)
         cmocka_unit_test(tls_that_is_not_built_in_is_refused_with_words),
         cmocka_unit_test(dies_after_20_of_64_answers),
         cmocka_unit_test(a_silent_server_costs_one_time_limit),
+        cmocka_unit_test(answers_are_not_mixed_up),
+        cmocka_unit_test(asking_before_the_answers_were_taken_ends_the_program),
+        cmocka_unit_test(what_is_awaited_is_lost_with_the_connection),
+        cmocka_unit_test(an_awaited_answer_has_its_time_limit),
+        cmocka_unit_test(a_wrong_server_is_left_behind_its_last_answer),
         cmocka_unit_test(errors_that_mean_another_server_drop_the_link),
         cmocka_unit_test(a_feed_without_an_answer_drops_its_connection),
         cmocka_unit_test(a_feed_that_asks_for_nothing_waits_for_nothing),

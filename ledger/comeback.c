@@ -57,7 +57,7 @@ bool comeback_home(struct comeback *comeback, const struct ledger *ledger, struc
                   LOG_S("why", "a server that was a replica, or was left for another one: it counts as set back"));
     }
     if (!same && comeback->here[0] != '\0')
-        snprintf(comeback->left[comeback->left_count++ % COMEBACK_SERVERS], LINK_RUN_ID_BYTES, "%s", comeback->here);
+        memcpy(comeback->left[comeback->left_count++ % COMEBACK_SERVERS], comeback->here, sizeof comeback->here);
     if (!same) snprintf(comeback->here, sizeof comeback->here, "%s", run_id);
     comeback->lost_boot_ms = 0;
     link_note_master(link);

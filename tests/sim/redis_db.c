@@ -259,6 +259,7 @@ void redis_db_init(struct redis_db *db, struct redis_lua *lua)
     db->lua = lua;
     db->random = 1;
     memset(db->run_id, '0', sizeof db->run_id - 1);
+    db->run_id[0] = 'a'; /* clients in Python read digits alone as a number */
 }
 
 void redis_db_clean(struct redis_db *db)

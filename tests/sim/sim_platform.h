@@ -39,8 +39,9 @@ struct sim_request {
 struct sim_request *sim_request_new(const struct http_request *request, const char *sender);
 void sim_request_drop(struct sim_request *request);
 
-/* Two requests with one key that meet there make two posts: a key is known only when its request is done. */
-bool sim_platform_knows_repeats_late(const struct sim_request *request);
+/* No search stands between this request and its repeat: two with one key that meet there make two posts, where a key is
+ * known only when its request is done; and where nothing can be read, a person's word is enough for another one. */
+bool sim_platform_repeats_unread(const struct sim_request *request);
 /* The request arrives. */
 void sim_platform_arrive(struct sim_request *request);
 /* Nobody waits for the answer any more: what is not executed yet is so within late_commit from now, or not at all. */

@@ -23,7 +23,7 @@
 #define LATE_MOST_US  (6 * SIM_S)
 #define RESET_MOST_US (2 * SIM_S)
 #define GAP_US        (9 * SIM_S)    /* a lease, late_commit and most of a search */
-#define KEYED_GAP_US  (300 * SIM_MS) /* margin_ms of fleet.json */
+#define SHORT_GAP_US  (300 * SIM_MS) /* margin_ms of fleet.json */
 
 enum stage { CONNECTING, SENT, ENDED };
 
@@ -116,7 +116,7 @@ static void judge(const struct transfer *t, const struct sim_process *p)
 static void pass_the_gap(const struct transfer *t)
 {
     struct sim_process *p = sim.current;
-    p->stopped_most_us = sim_platform_knows_repeats_late(t->request) ? KEYED_GAP_US : GAP_US;
+    p->stopped_most_us = sim_platform_repeats_unread(t->request) ? SHORT_GAP_US : GAP_US;
     t->options.at_point(t->options.point_context, TRANSFER_BEFORE_FIRST_BYTE);
     p->stopped_most_us = 0;
 }

@@ -22,7 +22,7 @@
 #define HOP_MOST_US   (80 * SIM_MS)
 #define LATE_MOST_US  (6 * SIM_S)
 #define RESET_MOST_US (2 * SIM_S)
-#define GAP_US        (9 * SIM_S)    /* a lease, late_commit and most of a search */
+#define GAP_US        (3 * SIM_S)    /* behind the lease: late_commit and most of a search */
 #define SHORT_GAP_US  (300 * SIM_MS) /* margin_ms of fleet.json */
 
 enum stage { CONNECTING, SENT, ENDED };
@@ -112,11 +112,13 @@ static void judge(const struct transfer *t, const struct sim_process *p)
 }
 
 /* Between its last look at the clock and the kernel a process can be stopped, and nobody can call the request back. How
- * long that may last is a limit of the contract; beyond it anything may happen. */
+ * long that may last is a limit of the contract; beyond it anything may happen. It counts from the lease's end, of
+ * which much may be over at the last look: a claim whose answer was lost is made again. */
 static void pass_the_gap(const struct transfer *t)
 {
     struct sim_process *p = sim.current;
-    p->stopped_most_us = sim_platform_repeats_unread(t->request) ? SHORT_GAP_US : GAP_US;
+    const int64_t lease_left_us = (t->options.deadline_boot_ms - clock_boottime_ms()) * SIM_MS;
+    p->stopped_most_us = sim_platform_repeats_unread(t->request) ? SHORT_GAP_US : lease_left_us + GAP_US;
     t->options.at_point(t->options.point_context, TRANSFER_BEFORE_FIRST_BYTE);
     p->stopped_most_us = 0;
 }

@@ -212,7 +212,7 @@ static void end_line(enum log_level level)
     if (before > 0 && sink.whole > HELD_MAX_BYTES) {
         write_out(before);
     }
-    if (!sink.held || level >= LOG_LEVEL_WARN) {
+    if (!sink.held || level >= LOG_LEVEL_WARN || sink.whole > HELD_MAX_BYTES) {
         log_flush();
     }
 }

@@ -236,6 +236,21 @@ static void test_held_lines_leave_whole(void **state)
         assert_int_equal(text[10], 'T'); /* every line begins with its time */
 }
 
+/* The buffer has room for one line of any length behind what may be held. */
+static void test_a_held_line_that_is_too_long_leaves_at_once(void **state)
+{
+    (void)state;
+    static char odd[LOG_VALUE_MAX_BYTES];
+    memset(odd, '\x01', sizeof odd - 1);
+    log_configure(LOG_LEVEL_INFO, LOG_FORMAT_LOGFMT);
+    capture_start(&capture);
+    log_hold();
+    log_event(LOG_LEVEL_INFO, "huge", LOG_S("k", odd));
+    assert_true(written_so_far(&capture) > PIPE_BUF);
+    log_release();
+    assert_int_equal(count_lines(capture_end(&capture)), 1);
+}
+
 static void test_a_process_that_dies_tells_what_it_held(void **state)
 {
     (void)state;
@@ -313,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_a_secret_across_the_cut),
         cmocka_unit_test(test_held_lines_go_together),
         cmocka_unit_test(test_held_lines_leave_whole),
+        cmocka_unit_test(test_a_held_line_that_is_too_long_leaves_at_once),
         cmocka_unit_test(test_a_process_that_dies_tells_what_it_held),
         cmocka_unit_test(test_the_limit),
         cmocka_unit_test(test_limited_events),

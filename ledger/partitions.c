@@ -86,6 +86,7 @@ static bool judge(struct partitions *all, struct errbuf *err)
 bool partitions_open(struct partitions *all, const struct config *config, const struct ledger *ledger, const char *name,
                      int64_t to, bool *mixed, struct errbuf *err)
 {
+    char why[KEYS_ERR_BYTES];
     memset(all, 0, sizeof *all);
     all->from = ledger->partitions;
     all->to = to;
@@ -96,7 +97,8 @@ bool partitions_open(struct partitions *all, const struct config *config, const 
     for (size_t i = 0; i < all->count; i++) {
         struct partitions_place *place = &all->place[i];
         place->ledger = *ledger;
-        place->ledger.names.partition = (unsigned)i;
+        if (!names_init(&place->ledger.names, config->redis_prefix, (unsigned)i, why))
+            return errbuf_set(err, "partition %zu: %s", i, why);
         place->link = setup_link(config, &place->ledger, name);
         if (!link_open(place->link, err) || !read_epoch(all, place, mixed, err)) return false;
     }

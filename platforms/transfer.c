@@ -25,7 +25,9 @@ static void free_request(struct transfer *t)
     http_request_fini(&t->request);
 }
 
-/* A handle that has done its work is used again, without an option of the transfer before: to make one costs more. */
+/* A handle that has done its work is used again, without an option of the transfer before: to make one costs more. One
+ * that has failed is not: libcurl 7.88 may leave the transfer's buffer in it, and then takes no other size for the
+ * next. */
 static CURL *handle_take(struct transfer_pool *pool)
 {
     CURL *easy = pool->idle_count > 0 ? pool->idle[--pool->idle_count] : curl_easy_init();
@@ -33,13 +35,14 @@ static CURL *handle_take(struct transfer_pool *pool)
     return easy;
 }
 
-static void handle_give_back(struct transfer_pool *pool, CURL *easy)
+static void handle_give_back(struct transfer_pool *pool, CURL *easy, bool failed)
 {
-    curl_easy_reset(easy);
-    if (pool->idle_count < IDLE_HANDLES_MAX)
-        pool->idle[pool->idle_count++] = easy;
-    else
+    if (failed || pool->idle_count == IDLE_HANDLES_MAX) {
         curl_easy_cleanup(easy);
+        return;
+    }
+    curl_easy_reset(easy);
+    pool->idle[pool->idle_count++] = easy;
 }
 
 void transfer_move(struct transfer *t, struct transfer_list *list)
@@ -57,7 +60,7 @@ void transfer_finish(struct transfer *t, CURLcode code)
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
         t->facts.status = status >= 200 ? (int)status : 0;
         curl_multi_remove_handle(t->pool->multi, t->easy);
-        handle_give_back(t->pool, t->easy);
+        handle_give_back(t->pool, t->easy, code != CURLE_OK);
         t->easy = NULL;
     }
     if (code != CURLE_OK && t->list == &t->pool->expired) {

@@ -274,6 +274,28 @@ static void an_idle_connection_that_ends_is_left_alone(void **state)
     raw_server_stop(server);
 }
 
+/* What failed before there was a connection leaves nothing that the next transfer could stumble over. */
+static void a_name_that_nobody_knows_is_forgotten(void **state)
+{
+    (void)state;
+    static const struct raw_action actions[] = {ACCEPT, READ, WRITE(OK_ANSWER), END};
+    struct raw_server *server = raw_server_start(actions);
+    struct transfer_pool *pool = transfer_pool_new(4, NULL);
+    struct sent unknown = sent_to(server->port, "POST", "x"), s = sent_to(server->port, "POST", "x");
+    free(unknown.request.url);
+    unknown.request.url = xstrdup("http://no-such-host.invalid/");
+    struct transfer *t = run(pool, &unknown);
+    assert_false(transfer_facts(t)->reached);
+    transfer_free(&t);
+    t = run(pool, &s);
+    assert_true(transfer_facts(t)->complete);
+    transfer_free(&t);
+    transfer_pool_free(&pool);
+    sent_fini(&unknown);
+    sent_fini(&s);
+    raw_server_stop(server);
+}
+
 /* A byte now and then keeps nobody waiting beyond the limit; what came is kept. */
 static void a_drip_ends_at_the_limit(void **state)
 {
@@ -315,6 +337,7 @@ int main(void)
         cmocka_unit_test(a_late_answer_reaches_nobody_else),
         cmocka_unit_test(other_descriptors_wake_the_wait),
         cmocka_unit_test(an_idle_connection_that_ends_is_left_alone),
+        cmocka_unit_test(a_name_that_nobody_knows_is_forgotten),
     };
     return cmocka_run_group_tests(tests, without_proxies, NULL);
 }

@@ -11,9 +11,8 @@
 #include "runtime/secret.h"
 #include "runtime/utf8.h"
 
-#define LINE_MAX_BYTES (64 * 1024)
-#define HELD_MAX_BYTES PIPE_BUF /* at most so much is written at once: a pipe does not mix it with what others write   \
-                                 */
+#define LINE_MAX_BYTES  (64 * 1024)
+#define HELD_MAX_BYTES  PIPE_BUF                  /* so much at once does a pipe not mix with what others write */
 #define VALUE_OUT_BYTES (8 * LOG_VALUE_MAX_BYTES) /* the longest escape of one byte has six, and the mark of a cut */
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", "fatal"};

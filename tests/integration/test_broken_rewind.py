@@ -118,6 +118,16 @@ class TwoServers(Fleet):
         self.other.client().execute_command("REPLICAOF", "NO", "ONE")
         self.move_to(self.other)
 
+    def start_with_one_that_waits(self):
+        """A worker that has published the first, and a delivery that its paused channel keeps."""
+        worker = self.start_worker()
+        first, = self.add_many("forem/brand", ["first"])
+        self.wait_state(first, "published")
+        landfall(self, "pause", "forem/brand", "--why", "a test")
+        delivery, = self.add_many("forem/brand", ["it-1"])
+        self.wait_state(delivery, "approved")
+        return worker, delivery
+
     def wait_worker_at(self, server, name):
         """Until it has looked at the agenda there: another connection of it reads the queue, and may come earlier."""
         wait_for(lambda: any(one["name"] == name and one["cmd"].startswith("z") for one in server.client().client_list()), 20,
@@ -128,12 +138,7 @@ class TwoServers(Fleet):
 def test_a_server_that_was_left_and_is_used_again_counts_as_set_back():
     """It has not been restarted, so its run id is the one that its ledger knows; what was sent meanwhile it has never heard of."""
     with TwoServers(channel=UNPACED) as fleet:
-        worker = fleet.start_worker()
-        first, = fleet.add_many("forem/brand", ["first"])
-        fleet.wait_state(first, "published")
-        landfall(fleet, "pause", "forem/brand", "--why", "a test")
-        delivery, = fleet.add_many("forem/brand", ["it-1"])
-        fleet.wait_state(delivery, "approved")
+        worker, delivery = fleet.start_with_one_that_waits()
         fleet.promote(delivery, "approved")
         fleet.start_reconciler()
         landfall(fleet, "resume", "forem/brand", "--why", "a test")
@@ -152,12 +157,7 @@ def test_a_server_that_was_left_and_is_used_again_counts_as_set_back():
 def test_a_master_that_was_a_replica_meanwhile_counts_as_set_back():
     """It has got what the other one knew, and lost what that had not heard of; and its run id is the one that its ledger knows."""
     with TwoServers(channel=UNPACED) as fleet:
-        worker = fleet.start_worker()
-        first, = fleet.add_many("forem/brand", ["first"])
-        fleet.wait_state(first, "published")
-        landfall(fleet, "pause", "forem/brand", "--why", "a test")
-        delivery, = fleet.add_many("forem/brand", ["it-1"])
-        fleet.wait_state(delivery, "approved")
+        worker, delivery = fleet.start_with_one_that_waits()
         wait_for(lambda: fleet.other.client().hget(f"lf:{{0}}:delivery:{delivery}", "state") == "approved", 20, "the copy")
         fleet.other.client().execute_command("REPLICAOF", "NO", "ONE")
         landfall(fleet, "resume", "forem/brand", "--why", "a test")
